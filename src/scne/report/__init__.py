@@ -1,0 +1,32 @@
+"""Plots and the HTML page: results in, pictures and words out. Nothing here fits anything."""
+
+from scne.report._bars import bars_height, draw_comparison, draw_contributions
+from scne.report._curves import BuildingCurve, draw_building, draw_convergence
+from scne.report._figures import render_svg
+from scne.report._lambda_path import draw_lambda_path
+from scne.report._page import Page
+from scne.report._predicted import draw_predicted
+from scne.report._tables import MISSING, format_cells, format_column, format_duration, format_number
+from scne.report._theme import DARK, LIGHT, Theme, themed
+
+__all__ = [
+    "DARK",
+    "LIGHT",
+    "MISSING",
+    "BuildingCurve",
+    "Page",
+    "Theme",
+    "bars_height",
+    "draw_building",
+    "draw_comparison",
+    "draw_contributions",
+    "draw_convergence",
+    "draw_lambda_path",
+    "draw_predicted",
+    "format_cells",
+    "format_column",
+    "format_duration",
+    "format_number",
+    "render_svg",
+    "themed",
+]
