@@ -1,0 +1,108 @@
+"""Row blocks: the only form in which the library ever sees data.
+
+A source hands out its rows as a sequence of *stripes*, in row order. Everything that the algorithms
+need is a sum over stripes of a pure function of one stripe, so a source never has to hold all of its
+rows at once. Data in memory are the simplest source: their stripes are views.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """Consecutive rows of a source.
+
+    Attributes
+    ----------
+    start : int
+        Index of the first row in the source.
+    inputs : ndarray of shape (n, d)
+    targets : ndarray of shape (n, q) or None
+        None when the source has no target, as in a prediction.
+    weights : ndarray of shape (n,) or None
+        Weight of each row; None when every row counts once.
+    """
+
+    start: int
+    inputs: NDArray
+    targets: NDArray | None = None
+    weights: NDArray | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows in the block."""
+        return len(self.inputs)
+
+    @property
+    def stop(self) -> int:
+        """Index after the last row in the source."""
+        return self.start + len(self.inputs)
+
+
+class RowSource(Protocol):
+    """Where rows live: something with a known shape that can be read in stripes, again and again."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of input columns d."""
+
+    def stripes(self, rows: int) -> Iterator[RowBlock]:
+        """Yield the rows in order, `rows` at a time (the last stripe may be shorter)."""
+
+
+@dataclass(frozen=True)
+class ArrayRows:
+    """Rows in memory.
+
+    Parameters
+    ----------
+    inputs : ndarray of shape (N, d)
+    targets : ndarray of shape (N, q) or None
+    weights : ndarray of shape (N,) or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = ArrayRows(np.arange(10.0).reshape(5, 2))
+    >>> [(block.start, block.stop) for block in rows.stripes(2)]
+    [(0, 2), (2, 4), (4, 5)]
+    """
+
+    inputs: NDArray
+    targets: NDArray | None = None
+    weights: NDArray | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.inputs)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of input columns d."""
+        return self.inputs.shape[1]
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the row weights; the number of rows when there are none."""
+        return float(self.n_rows) if self.weights is None else float(np.sum(self.weights, dtype=np.float64))
+
+    def stripes(self, rows: int) -> Iterator[RowBlock]:
+        """Yield views of `rows` rows at a time."""
+        for start in range(0, self.n_rows, rows):
+            part = slice(start, start + rows)
+            yield RowBlock(
+                start,
+                self.inputs[part],
+                None if self.targets is None else self.targets[part],
+                None if self.weights is None else self.weights[part],
+            )

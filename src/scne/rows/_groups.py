@@ -1,0 +1,129 @@
+"""Feature groups: which columns each base model sees."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class FeatureGroup:
+    """A named set of columns, x^(m) in the paper (section 2.2).
+
+    Attributes
+    ----------
+    name : str
+    columns : ndarray of int, shape (d_m,)
+        Positions of the columns in the input.
+    """
+
+    name: str
+    columns: NDArray[np.intp]
+
+
+def resolve_groups(
+    groups: Any, n_columns: int, column_names: Sequence[str] | None = None, n_estimators: int = 10
+) -> tuple[FeatureGroup, ...]:
+    """Turn what a user wrote for `groups` into column positions.
+
+    Parameters
+    ----------
+    groups : mapping of name to columns, sequence of columns, or None
+        The columns of a group are names, positions (negative ones count from the end), a slice or a boolean
+        mask. Groups may overlap. None gives `n_estimators` groups that each hold every column.
+    n_columns : int
+    column_names : sequence of str or None
+        Needed only when a group names its columns.
+    n_estimators : int
+        How many groups None stands for.
+
+    Examples
+    --------
+    >>> resolve_groups({"gas": ["SO2"], "air": slice(1, 3)}, 3, ["SO2", "TEMP", "PRES"])
+    (FeatureGroup(name='gas', columns=array([0])), FeatureGroup(name='air', columns=array([1, 2])))
+    """
+    if groups is None:
+        every_column = np.arange(n_columns)
+        return tuple(FeatureGroup(f"network {m + 1}", every_column) for m in range(n_estimators))
+    if isinstance(groups, Mapping):
+        named = [(str(name), columns) for name, columns in groups.items()]
+    elif isinstance(groups, Sequence) and not isinstance(groups, str):
+        named = [(f"group {m + 1}", columns) for m, columns in enumerate(groups)]
+    else:
+        raise TypeError(
+            f"groups is {groups!r}, but it must map names to columns, be a list of column lists, or be None."
+        )
+    if not named:
+        raise ValueError("groups is empty; give at least one group of columns, or None for all columns.")
+    return tuple(FeatureGroup(name, _positions(name, spec, n_columns, column_names)) for name, spec in named)
+
+
+def _positions(group: str, columns: Any, n_columns: int, column_names: Sequence[str] | None) -> NDArray[np.intp]:
+    if isinstance(columns, slice):
+        found = _from_slice(group, columns, n_columns, column_names)
+    else:
+        if isinstance(columns, str | Integral):
+            columns = [columns]
+        if not isinstance(columns, Iterable):
+            raise TypeError(
+                f"Group {group!r} of groups is {columns!r}, but it must be column names, positions or a slice."
+            )
+        listed = list(columns)
+        if listed and all(isinstance(column, bool | np.bool_) for column in listed):
+            if len(listed) != n_columns:
+                raise ValueError(
+                    f"Group {group!r} of groups is a mask of length {len(listed)}, "
+                    f"but the input has {n_columns} columns."
+                )
+            found = [position for position, used in enumerate(listed) if used]
+        else:
+            found = [_position(group, column, n_columns, column_names) for column in listed]
+    if not found:
+        raise ValueError(f"Group {group!r} of groups has no columns; name at least one, or leave the group out.")
+    twice = sorted({position for position in found if found.count(position) > 1})
+    if twice:
+        label = column_names[twice[0]] if column_names is not None else twice[0]
+        raise ValueError(f"Group {group!r} of groups lists column {label!r} more than once.")
+    return np.asarray(found, dtype=np.intp)
+
+
+def _from_slice(group: str, columns: slice, n_columns: int, column_names: Sequence[str] | None) -> list[int]:
+    """Slices of positions exclude their end as in Python; slices of names include it as in pandas."""
+    start, stop = columns.start, columns.stop
+    if isinstance(start, str):
+        start = _position(group, start, n_columns, column_names)
+    if isinstance(stop, str):
+        stop = _position(group, stop, n_columns, column_names) + 1
+    return list(range(n_columns))[slice(start, stop, columns.step)]
+
+
+def _position(group: str, column: Any, n_columns: int, column_names: Sequence[str] | None) -> int:
+    if isinstance(column, str):
+        if column_names is None:
+            raise ValueError(
+                f"Group {group!r} of groups names column {column!r}, but the input has no column names; "
+                f"pass a data frame, or use positions from 0 to {n_columns - 1}."
+            )
+        names = list(column_names)
+        if column not in names:
+            raise ValueError(
+                f"Group {group!r} of groups names column {column!r}, which the input does not have; "
+                f"its columns are {_listing(names)}."
+            )
+        return names.index(column)
+    if isinstance(column, Integral) and not isinstance(column, bool):
+        if not -n_columns <= column < n_columns:
+            raise ValueError(
+                f"Group {group!r} of groups uses position {int(column)}, but the input has {n_columns} columns; "
+                f"positions go from 0 to {n_columns - 1}."
+            )
+        return int(column) % n_columns
+    raise TypeError(f"Group {group!r} of groups holds {column!r}, but a column is given by its name or its position.")
+
+
+def _listing(names: Sequence[str], most: int = 20) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

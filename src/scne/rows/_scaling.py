@@ -1,0 +1,158 @@
+"""Column scaling, learned in one pass over the rows.
+
+A random network draws its weights from fixed scopes, so a node means the same thing in every column
+only when the columns share a scale (section 4.3 of the paper uses the 0-1 form).
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.rows._blocks import RowBlock
+
+ScalingMethod = Literal["0-1", "standard", "none"]
+SCALINGS: tuple[str, ...] = get_args(ScalingMethod)
+
+
+@dataclass(frozen=True)
+class ColumnStatistics:
+    """What one pass learns of the columns; two of them combine into that of both row sets.
+
+    Attributes
+    ----------
+    weight : float
+        Sum of the row weights.
+    mean, squares : ndarray of shape (d,)
+        Weighted mean, and weighted sum of squared deviations from it.
+    smallest, largest : ndarray of shape (d,)
+        Over the rows with positive weight.
+    """
+
+    weight: float
+    mean: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    smallest: NDArray[np.float64]
+    largest: NDArray[np.float64]
+
+    def combined(self, other: "ColumnStatistics") -> "ColumnStatistics":
+        """Statistics of both sets of rows.
+
+        The pairwise update of Chan, Golub and LeVeque (1983): sums of squares about zero would cancel for columns
+        whose mean is large against their spread, such as a calendar year.
+        """
+        weight = self.weight + other.weight
+        if weight == 0:
+            return self
+        share = other.weight / weight
+        gap = other.mean - self.mean
+        return ColumnStatistics(
+            weight,
+            self.mean + share * gap,
+            self.squares + other.squares + self.weight * share * gap**2,
+            np.minimum(self.smallest, other.smallest),
+            np.maximum(self.largest, other.largest),
+        )
+
+
+def column_statistics(values: NDArray, weights: NDArray | None = None) -> ColumnStatistics:
+    """Statistics of the columns of one block.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d)
+    weights : ndarray of shape (n,) or None
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if weights is None:
+        weight, counted = float(len(values)), values
+        mean = values.mean(axis=0)
+        squares = np.square(values - mean).sum(axis=0)
+    else:
+        # A row of weight zero is a row that is not there: it must not widen the range either.
+        present = weights > 0
+        counted, weights = values[present], np.asarray(weights, dtype=np.float64)[present]
+        weight = float(weights.sum())
+        if weight == 0:
+            nothing = np.zeros(values.shape[1])
+            return ColumnStatistics(0.0, nothing, nothing, nothing + np.inf, nothing - np.inf)
+        mean = weights @ counted / weight
+        squares = weights @ np.square(counted - mean)
+    return ColumnStatistics(weight, mean, squares, counted.min(axis=0), counted.max(axis=0))
+
+
+def input_statistics(block: RowBlock) -> ColumnStatistics:
+    """Statistics of a block's inputs: the kernel of the scaling pass."""
+    return column_statistics(block.inputs, block.weights)
+
+
+def target_statistics(block: RowBlock) -> ColumnStatistics:
+    """Statistics of a block's targets."""
+    assert block.targets is not None
+    return column_statistics(block.targets, block.weights)
+
+
+@dataclass(frozen=True)
+class ColumnScaling:
+    """The affine map x -> (x - shift) / scale, column by column, after x was limited to [lower, upper].
+
+    Attributes
+    ----------
+    shift, scale : ndarray of shape (d,)
+    lower, upper : ndarray of shape (d,) or None
+        The range seen in training; None leaves values as they are. Random nodes know nothing beyond the training range, and
+        one outlier there can throw a prediction anywhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scaling = learn_scaling(column_statistics(np.array([[1.0, 7.0], [3.0, 7.0]])), "0-1")
+    >>> scaling.apply(np.array([[2.0, 7.0]]))
+    array([[0.5, 0. ]])
+    """
+
+    shift: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    lower: NDArray[np.float64] | None = None
+    upper: NDArray[np.float64] | None = None
+
+    def apply(self, values: NDArray) -> NDArray[np.float64]:
+        """Scale rows, in float64: single precision would lose the digits of columns far from zero."""
+        values = np.asarray(values, dtype=np.float64)
+        if self.lower is not None and self.upper is not None:
+            values = np.clip(values, self.lower, self.upper)
+        return (values - self.shift) / self.scale
+
+    def undo(self, values: NDArray) -> NDArray[np.float64]:
+        """Map scaled rows back to the columns' own units."""
+        return np.asarray(values, dtype=np.float64) * self.scale + self.shift
+
+    def select(self, columns: NDArray[np.intp]) -> "ColumnScaling":
+        """The same map for some of the columns."""
+        return ColumnScaling(
+            self.shift[columns],
+            self.scale[columns],
+            None if self.lower is None else self.lower[columns],
+            None if self.upper is None else self.upper[columns],
+        )
+
+
+def learn_scaling(statistics: ColumnStatistics, method: str, clip: bool = False) -> ColumnScaling:
+    """The map that gives every column the range [0, 1] ("0-1"), or mean 0 and deviation 1 ("standard").
+
+    Constant columns become zero: there is nothing to learn from them, and dividing by their spread is not possible.
+    With `clip` values are limited to the range that the statistics saw.
+    """
+    lower, upper = (statistics.smallest, statistics.largest) if clip else (None, None)
+    d = len(statistics.mean)
+    if method == "none":
+        return ColumnScaling(np.zeros(d), np.ones(d), lower, upper)
+    if method == "0-1":
+        shift, scale = statistics.smallest, statistics.largest - statistics.smallest
+    else:
+        shift, scale = statistics.mean, np.sqrt(statistics.squares / statistics.weight)
+    # Rounding leaves a constant column of size c with a deviation of some c * eps: that is no spread.
+    size = np.maximum(np.abs(statistics.smallest), np.abs(statistics.largest))
+    constant = (statistics.largest == statistics.smallest) | (scale <= 4 * np.finfo(float).eps * size)
+    return ColumnScaling(shift, np.where(constant, 1.0, scale), lower, upper)
