@@ -1,0 +1,20 @@
+"""Kernels of one row block, and the reduction that runs them."""
+
+from scne.passes._engine import Engine, available_threads, single_threaded_blas, stripe_rows
+from scne.passes._kernels import PoolBlock, PoolSums, SystemSums, score_pool, system_sums
+from scne.passes._progress import Progress, announce, listening
+
+__all__ = [
+    "Engine",
+    "PoolBlock",
+    "PoolSums",
+    "Progress",
+    "SystemSums",
+    "announce",
+    "available_threads",
+    "listening",
+    "score_pool",
+    "single_threaded_blas",
+    "stripe_rows",
+    "system_sums",
+]

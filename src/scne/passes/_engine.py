@@ -1,0 +1,125 @@
+"""The reduction: run a kernel on every stripe of rows, on threads, and add the results in a fixed order.
+
+NumPy and BLAS release the interpreter lock inside a block, so threads are enough on one machine, and nothing
+has to be copied between processes. The same seed and rows give the same bits on any number of threads,
+because neither the stripes nor the order of the additions depend on that number.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
+from functools import cache
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+STRIPE_ROWS = 16_384
+_FEWEST_STRIPES = 16
+_SMALLEST_STRIPE = 512
+
+
+def stripe_rows(n_rows: int) -> int:
+    """Rows in a stripe, from the number of rows alone.
+
+    Large enough that a task costs more than handing it out, small enough that a few thousand rows still
+    keep all cores busy.
+
+    Examples
+    --------
+    >>> stripe_rows(10_000_000), stripe_rows(20_000), stripe_rows(100)
+    (16384, 1280, 512)
+    """
+    share = -(-n_rows // _FEWEST_STRIPES)
+    rounded = -(-share // 256) * 256
+    return min(STRIPE_ROWS, max(_SMALLEST_STRIPE, rounded))
+
+
+def available_threads() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    # Finding the BLAS libraries of the process takes milliseconds; they do not change once SciPy is loaded.
+    import scipy.linalg  # noqa: F401
+
+    return ThreadpoolController()
+
+
+def single_threaded_blas() -> AbstractContextManager[Any]:
+    """Keep BLAS to one thread: the engine's threads already use the cores, and the bits stay the same."""
+    return _thread_pools().limit(limits=1, user_api="blas")
+
+
+class Engine:
+    """Threads that run kernels over stripes; a context manager.
+
+    Parameters
+    ----------
+    n_threads : int
+
+    Examples
+    --------
+    >>> with Engine(2) as engine:
+    ...     engine.reduce(lambda n: n * n, range(5), lambda a, b: a + b)
+    30
+    """
+
+    def __init__(self, n_threads: int) -> None:
+        self.n_threads = n_threads
+        self._pool: ThreadPoolExecutor | None = None
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._open.enter_context(single_threaded_blas())
+        if self.n_threads > 1:
+            self._pool = self._open.enter_context(ThreadPoolExecutor(self.n_threads))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool = None
+        self._open.close()
+
+    def map(self, kernel: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Yield the kernel's results in the order of the items, with few of them in flight at a time."""
+        if self._pool is None:
+            yield from map(kernel, items)
+            return
+        running: deque[Future[Result]] = deque()
+        try:
+            for item in items:
+                running.append(self._pool.submit(kernel, item))
+                if len(running) > 2 * self.n_threads:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+        finally:
+            for task in running:
+                task.cancel()
+
+    def reduce(
+        self,
+        kernel: Callable[[Item], Result],
+        items: Iterable[Item],
+        combine: Callable[[Result, Result], Result],
+    ) -> Result:
+        """Combine the kernel's results from the first item to the last."""
+        results = self.map(kernel, items)
+        total = next(results)
+        for part in results:
+            total = combine(total, part)
+        return total
+
+    def run(self, kernel: Callable[[Item], Any], items: Iterable[Item]) -> None:
+        """Run a kernel for what it writes into rows of its own."""
+        for _ in self.map(kernel, items):
+            pass

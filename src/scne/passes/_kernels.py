@@ -1,0 +1,174 @@
+"""Kernels: pure functions of one block of rows, whose results add up over blocks.
+
+Products run in the precision of the inputs; what leaves a block is float64, so the error of a sum does not grow with
+the number of rows.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.passes._scratch import scratch
+from scne.rows import ColumnScaling, RowBlock
+
+# One block of a pool's outputs stays in a core's cache between the product, the activation and the reductions.
+_POOL_BYTES = 1_700_000
+_GRAM_BYTES = 1 << 24
+
+
+class PoolSums(NamedTuple):
+    """Sums over rows for a pool of T candidate nodes.
+
+    Attributes
+    ----------
+    moments : ndarray of shape (q, T)
+        e_q'h for each output and candidate.
+    squares : ndarray of shape (T,)
+        h'h.
+    projections : ndarray of shape (L, T)
+        Q'h on an orthonormal basis Q of the nodes that are already there; L = 0 when not asked for.
+    gram : ndarray of shape (T, T)
+        h_s'h_t; empty when not asked for.
+    """
+
+    moments: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    projections: NDArray[np.float64]
+    gram: NDArray[np.float64]
+
+    def added(self, other: "PoolSums") -> "PoolSums":
+        """Sums over both sets of rows (in place: the left operand is used up)."""
+        for mine, others in zip(self, other, strict=True):
+            mine += others
+        return self
+
+
+@dataclass(frozen=True)
+class PoolBlock:
+    """Rows on which a pool is scored.
+
+    Attributes
+    ----------
+    inputs : ndarray of shape (n, d + 1)
+        Scaled inputs with a column of ones, so that the bias is a row of the weights.
+    residual : ndarray of shape (n, q)
+        e, times the square roots of the row weights.
+    root_weights : ndarray of shape (n,) or None
+    basis : ndarray of shape (L, n) or None
+        Orthonormal rows; None skips the projections.
+    """
+
+    inputs: NDArray
+    residual: NDArray
+    root_weights: NDArray | None
+    basis: NDArray | None
+
+
+def score_pool(
+    block: PoolBlock, weights: NDArray, activate: Callable[[NDArray], None], with_gram: bool = False
+) -> PoolSums:
+    """Moments, squares and projections of the candidates' outputs h = activate(inputs @ weights).
+
+    Parameters
+    ----------
+    block : PoolBlock
+    weights : ndarray of shape (d + 1, T)
+        Input weights with the biases as the last row.
+    activate : callable
+        Works in place on an (n, T) array.
+    with_gram : bool
+        Also form the candidates' Gram matrix.
+    """
+    n_candidates = weights.shape[1]
+    q = block.residual.shape[1]
+    n_basis = 0 if block.basis is None else len(block.basis)
+    width = n_candidates if with_gram else 0
+    total = PoolSums(
+        np.zeros((q, n_candidates)),
+        np.zeros(n_candidates),
+        np.zeros((n_basis, n_candidates)),
+        np.zeros((width, width)),
+    )
+    for part in _parts(len(block.inputs), n_candidates * weights.itemsize, _POOL_BYTES):
+        inputs = block.inputs[part]
+        outputs = scratch("pool", (len(inputs), n_candidates), weights.dtype)
+        np.matmul(inputs, weights, out=outputs)
+        activate(outputs)
+        if block.root_weights is not None:
+            outputs *= block.root_weights[part, None]
+        total.moments[...] += block.residual[part].T.astype(weights.dtype) @ outputs
+        total.squares[...] += np.einsum("nt,nt->t", outputs, outputs)
+        if block.basis is not None:
+            total.projections[...] += block.basis[:, part] @ outputs
+        if with_gram:
+            total.gram[...] += outputs.T @ outputs
+    return total
+
+
+class SystemSums(NamedTuple):
+    """Sums over rows that determine every ensemble on given hidden layers.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (L, L)
+        G = H'H.
+    moments : ndarray of shape (L, q)
+        g = H'y.
+    target_square : ndarray of shape (q,)
+        y'y.
+    weight : ndarray of shape ()
+        Sum of the row weights, the N of every mean.
+    """
+
+    gram: NDArray[np.float64]
+    moments: NDArray[np.float64]
+    target_square: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+    def added(self, other: "SystemSums") -> "SystemSums":
+        """Sums over both sets of rows (in place: the left operand is used up)."""
+        for mine, others in zip(self, other, strict=True):
+            mine += others
+        return self
+
+
+def system_sums(
+    block: RowBlock, hidden_outputs: Callable[[NDArray], NDArray], target_scaling: ColumnScaling
+) -> SystemSums:
+    """Gram system of one block, in float64 throughout.
+
+    Parameters
+    ----------
+    block : RowBlock
+    hidden_outputs : callable
+        Maps inputs (n, d) to the outputs (n, L) of all hidden nodes.
+    target_scaling : ColumnScaling
+    """
+    assert block.targets is not None
+    total: SystemSums | None = None
+    width = hidden_outputs(block.inputs[:1]).shape[1]
+    for part in _parts(block.n_rows, 8 * width, _GRAM_BYTES):
+        hidden = hidden_outputs(block.inputs[part])
+        targets = target_scaling.apply(block.targets[part])
+        weight = float(len(hidden))
+        if block.weights is not None:
+            root = np.sqrt(block.weights[part].astype(np.float64))[:, None]
+            hidden, targets, weight = (
+                hidden * root,
+                targets * root,
+                float(block.weights[part].sum(dtype=float)),
+            )
+        sums = SystemSums(hidden.T @ hidden, hidden.T @ targets, np.square(targets).sum(axis=0), np.array(weight))
+        total = sums if total is None else total.added(sums)
+    assert total is not None
+    return total
+
+
+def _parts(n_rows: int, row_bytes: int, budget: int) -> Iterator[slice]:
+    """Cut a block into pieces whose outputs fit the budget, in steps of 256 rows."""
+    rows = max(256, budget // max(1, row_bytes) // 256 * 256)
+    for start in range(0, n_rows, rows):
+        yield slice(start, min(start + rows, n_rows))
