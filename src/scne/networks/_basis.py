@@ -1,0 +1,223 @@
+"""An orthonormal basis of the hidden outputs, grown one node at a time.
+
+With H = Q R the least-squares fit on the present nodes is Q Q'y, so a new node changes the residual by one column of Q
+and costs a few sums over rows: no pseudo-inverse and no system is solved again. Working on Q instead of the Gram matrix
+H'H keeps the condition of the problem from being squared, which is what lets the search run in single precision.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from scne.networks._activations import Activation
+from scne.networks._search_rows import SearchRows
+from scne.passes import Engine, PoolBlock, PoolSums, score_pool
+
+# A vector that keeps more than half of its squared norm is orthogonal to working precision after one projection; below
+# that a second one is needed, and enough ("twice is enough", Kahan and Parlett).
+_PROJECT_AGAIN_BELOW = 0.5
+
+
+class _Projected(NamedTuple):
+    coefficients: NDArray[np.float64]
+    square: NDArray[np.float64]
+    moments: NDArray[np.float64]
+
+
+def _added(left: _Projected, right: _Projected) -> _Projected:
+    return _Projected(*(a + b for a, b in zip(left, right, strict=True)))
+
+
+class GrowingBasis:
+    """Q, R and the residual of a network under construction.
+
+    Parameters
+    ----------
+    rows : SearchRows
+    activation : Activation
+    capacity : int
+        The most columns that will be added.
+    engine : Engine
+    memory_budget : float
+        Bytes that Q may take. When it does not fit, H is computed again in every pass and Q'v is taken as R'^-1 (H'v):
+        slower, with the same result to rounding.
+
+    Attributes
+    ----------
+    size : int
+        Columns so far.
+    residual : ndarray of shape (N, q)
+        y - Q Q'y, times the root weights.
+    factor : ndarray of shape (capacity, capacity)
+        R, upper triangular in its leading `size` rows and columns.
+    """
+
+    def __init__(
+        self, rows: SearchRows, activation: Activation, capacity: int, engine: Engine, memory_budget: float
+    ) -> None:
+        self.rows = rows
+        self.activation = activation
+        self.engine = engine
+        self.size = 0
+        self.residual = rows.targets.copy()
+        self.factor = np.zeros((capacity, capacity))
+        self._n_direct = 0
+        self._weights = np.zeros((rows.n_columns + 1, capacity))
+        self._stripes = rows.stripes()
+        self._training = [part for part in self._stripes if rows.is_training(part)]
+        dtype = rows.inputs.dtype
+        fits = capacity * rows.n_rows * dtype.itemsize <= memory_budget
+        # Pages that are never written are never taken: a network that stops early pays for its own nodes only.
+        self._stored: NDArray[Any] | None = np.empty((capacity, rows.n_rows), dtype=dtype) if fits else None
+        self._squares = engine.reduce(self._residual_squares, self._stripes, np.add)
+
+    @property
+    def dependence(self) -> float:
+        """Share of h'h off the span of the present nodes below which a candidate is noise in this precision."""
+        return float(np.finfo(self.rows.inputs.dtype).eps) ** 0.75
+
+    @property
+    def ties(self) -> float:
+        """Relative difference of gains that this precision does not resolve."""
+        return float(np.sqrt(np.finfo(self.rows.inputs.dtype).eps))
+
+    @property
+    def residual_squares(self) -> NDArray[np.float64]:
+        """e_q'e_q over the training rows, shape (q,)."""
+        return self._squares[0]
+
+    def training_error(self) -> float:
+        """Root mean square error over training rows and outputs, in scaled target units."""
+        return float(np.sqrt(self._squares[0].sum() / (self.rows.training_weight * self._n_targets)))
+
+    def validation_error(self) -> float:
+        """The same over the rows that are watched."""
+        return float(np.sqrt(self._squares[1].sum() / (self.rows.validation_weight * self._n_targets)))
+
+    def score(self, pool: NDArray[np.float64], with_projections: bool, with_gram: bool) -> PoolSums:
+        """Sums over the training rows for a pool of weights (d + 1, T)."""
+        dtype = self.rows.inputs.dtype
+        weights = np.ascontiguousarray(pool * self.activation.input_gain, dtype=dtype)
+
+        def kernel(part: slice) -> PoolSums:
+            root_weights = self.rows.root_weights
+            block = PoolBlock(
+                self.rows.inputs[part],
+                self.residual[part],
+                None if root_weights is None else root_weights[part],
+                self._columns(part) if with_projections and self.size else None,
+            )
+            return score_pool(block, weights, self.activation.core, with_gram)
+
+        sums = self.engine.reduce(kernel, self._training, PoolSums.added)
+        return sums._replace(projections=self._orthonormal(sums.projections)) if with_projections else sums
+
+    def append_node(self, weights: NDArray[np.float64]) -> bool:
+        """Add a node with weights (d + 1,); False, and nothing changed, when it depends on the present ones."""
+        column = np.ascontiguousarray(weights[:, None], dtype=self.rows.inputs.dtype)
+        self._weights[:, self.size] = weights
+        return self._append(lambda part: self.rows.node_outputs(part, column, self.activation)[:, 0])
+
+    def append_direct_links(self) -> None:
+        """Add the inputs themselves, before any node; dependent ones (constant columns) are passed over."""
+        for column in range(self.rows.n_columns):
+            selector = np.zeros(self.rows.n_columns + 1)
+            selector[column] = 1.0
+            self._weights[:, self.size] = selector
+            if self._append(partial(self.rows.direct_output, column=column)):
+                self._n_direct += 1
+
+    @property
+    def _n_targets(self) -> int:
+        return self.residual.shape[1]
+
+    def _columns(self, part: slice) -> NDArray:
+        """Rows of the stored Q', or of H' when Q is not stored, on a stripe: shape (size, n)."""
+        if self._stored is not None:
+            return self._stored[: self.size, part]
+        weights = self._weights[:, : self.size]
+        hidden = np.empty((part.stop - part.start, self.size))
+        # Direct columns are selected by unit vectors without a bias.
+        linear = self.rows.inputs[part].astype(np.float64) @ weights[:, : self._n_direct]
+        hidden[:, : self._n_direct] = self.rows.weighted(linear, part)
+        hidden[:, self._n_direct :] = self.rows.node_outputs(part, weights[:, self._n_direct :], self.activation)
+        return hidden.T
+
+    def _orthonormal(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums against the columns of `_columns` as sums against Q."""
+        if self._stored is not None or not self.size:
+            return sums
+        return solve_triangular(self.factor[: self.size, : self.size], sums, trans="T")
+
+    def _combination(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coefficients on Q as coefficients on the columns of `_columns`."""
+        if self._stored is not None or not self.size:
+            return coefficients
+        return solve_triangular(self.factor[: self.size, : self.size], coefficients)
+
+    def _append(self, outputs: Callable[[slice], NDArray]) -> bool:
+        fresh = np.empty(self.rows.n_rows)
+        before = self._project(fresh, outputs=outputs)
+        coefficients = before.coefficients
+        after = self._project(fresh, remove=coefficients)
+        if after.square < _PROJECT_AGAIN_BELOW * before.square:
+            again = after.coefficients
+            coefficients = coefficients + again
+            after = self._project(fresh, remove=again)
+        if not after.square > self.dependence * before.square:
+            return False
+
+        norm = float(np.sqrt(after.square))
+        share = after.moments / norm
+
+        def finish(part: slice) -> NDArray[np.float64]:
+            unit = fresh[part] / norm
+            if self._stored is not None:
+                self._stored[self.size, part] = unit
+            self.residual[part] -= unit[:, None] * share
+            return self._residual_squares(part)
+
+        self._squares = self.engine.reduce(finish, self._stripes, np.add)
+        self.factor[: self.size, self.size] = coefficients
+        self.factor[self.size, self.size] = norm
+        self.size += 1
+        return True
+
+    def _residual_squares(self, part: slice) -> NDArray[np.float64]:
+        """Sums of e^2 on a stripe, shape (2, q): row 0 for training rows, row 1 for watched ones."""
+        sums = np.zeros((2, self._n_targets))
+        sums[0 if self.rows.is_training(part) else 1] = np.einsum("nq,nq->q", self.residual[part], self.residual[part])
+        return sums
+
+    def _project(
+        self,
+        vector: NDArray[np.float64],
+        *,
+        outputs: Callable[[slice], NDArray] | None = None,
+        remove: NDArray[np.float64] | None = None,
+    ) -> _Projected:
+        """Fill `vector` with outputs, or take a combination of Q off it, then Q'v, v'v and e'v over training rows."""
+        dtype = np.float64 if self._stored is None else self._stored.dtype
+        taken = None if remove is None else self._combination(remove).astype(dtype)
+
+        def kernel(part: slice) -> _Projected:
+            columns = self._columns(part)
+            here = vector[part]
+            if outputs is not None:
+                here[...] = outputs(part)
+            if taken is not None:
+                here -= taken @ columns
+            if not self.rows.is_training(part):
+                return _Projected(np.zeros(self.size), np.zeros(()), np.zeros(self._n_targets))
+            return _Projected(
+                (columns @ here.astype(dtype)).astype(np.float64),
+                np.asarray(here @ here),
+                self.residual[part].T @ here,
+            )
+
+        sums = self.engine.reduce(kernel, self._stripes, _added)
+        return sums._replace(coefficients=self._orthonormal(sums.coefficients))

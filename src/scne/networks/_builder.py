@@ -1,0 +1,194 @@
+"""SC-III: grow a network node by node under the supervisory inequality (section 2.1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.networks._activations import ACTIVATIONS
+from scne.networks._basis import GrowingBasis
+from scne.networks._candidates import pool_generator, uniform_pool
+from scne.networks._criteria import Selection, select_candidates
+from scne.networks._search_rows import SearchRows
+from scne.passes import Engine, announce
+
+
+class StopReason(Enum):
+    """Why building stopped, as a sentence."""
+
+    MAX_HIDDEN = "the largest number of hidden nodes was reached (max_hidden)"
+    TOLERANCE = "the training error fell to the tolerance (tol)"
+    NO_CANDIDATE = "no candidate was admissible for any scope and contraction, or all depended on present nodes"
+    NO_IMPROVEMENT = "the validation error had not improved for n_iter_no_change nodes"
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How a network is searched; the names and meanings are those of `SCNRegressor`."""
+
+    max_hidden: int
+    tol: float
+    n_candidates: int
+    batch_size: int
+    scopes: tuple[float, ...]
+    contraction: tuple[float, ...]
+    scope_search: str
+    activation: str
+    criterion: str
+    direct_link: bool
+    n_iter_no_change: int | None
+
+
+@dataclass(frozen=True)
+class BuiltNetwork:
+    """A finished search.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (d, L)
+    biases : ndarray of shape (L,)
+        Of the nodes that are kept: all of them, or the prefix with the least validation error.
+    training_curve : ndarray of shape (L_built,)
+        Root mean square error after each node, in scaled target units.
+    validation_curve : ndarray of shape (L_built,) or None
+    scopes, contractions : ndarray of shape (L_built,)
+        Y and r with which each node was admitted.
+    stop_reason : StopReason
+    """
+
+    weights: NDArray[np.float64]
+    biases: NDArray[np.float64]
+    training_curve: NDArray[np.float64]
+    validation_curve: NDArray[np.float64] | None
+    scopes: NDArray[np.float64]
+    contractions: NDArray[np.float64]
+    stop_reason: StopReason
+
+
+class _Record:
+    """What is known of each node while a network grows."""
+
+    def __init__(self) -> None:
+        self.weights: list[NDArray[np.float64]] = []
+        self.scopes: list[float] = []
+        self.contractions: list[float] = []
+        self.training: list[float] = []
+        self.validation: list[float] = []
+
+    def add(self, weights: NDArray[np.float64], scope: float, contraction: float, basis: GrowingBasis) -> None:
+        self.weights.append(weights)
+        self.scopes.append(scope)
+        self.contractions.append(contraction)
+        self.training.append(basis.training_error())
+        if basis.rows.validation_weight:
+            self.validation.append(basis.validation_error())
+
+    @property
+    def size(self) -> int:
+        return len(self.weights)
+
+    @property
+    def best_prefix(self) -> int:
+        return int(np.argmin(self.validation)) + 1 if self.validation else self.size
+
+    def finished(self, reason: StopReason) -> BuiltNetwork:
+        nodes = np.array(self.weights[: self.best_prefix]).T
+        return BuiltNetwork(
+            np.ascontiguousarray(nodes[:-1]),
+            nodes[-1].copy(),
+            np.array(self.training),
+            np.array(self.validation) if self.validation else None,
+            np.array(self.scopes),
+            np.array(self.contractions),
+            reason,
+        )
+
+
+def build_network(
+    rows: SearchRows,
+    settings: SearchSettings,
+    seed: int,
+    member: int,
+    engine: Engine,
+    memory_budget: float,
+    stage: str = "building",
+) -> BuiltNetwork:
+    """Add nodes until one of the reasons to stop holds, then keep the best prefix (section 3.1).
+
+    Parameters
+    ----------
+    rows : SearchRows
+    settings : SearchSettings
+    seed, member : int
+        Name the pools: the same pair draws the same candidates.
+    engine : Engine
+    memory_budget : float
+        Bytes for the orthonormal basis.
+    stage : str
+        How the work is announced.
+    """
+    capacity = settings.max_hidden + (rows.n_columns if settings.direct_link else 0)
+    basis = GrowingBasis(rows, ACTIVATIONS[settings.activation], capacity, engine, memory_budget)
+    if settings.direct_link:
+        basis.append_direct_links()
+    record = _Record()
+    while (reason := _reason_to_stop(record, basis, settings)) is None:
+        if not _add_nodes(record, basis, settings, seed, member):
+            reason = StopReason.NO_CANDIDATE
+            break
+        announce(stage, record.size, settings.max_hidden)
+    if not record.size:
+        # Nothing to explain (a constant target, say). One node keeps every shape downstream ordinary.
+        pool = uniform_pool(pool_generator(seed, member, 0, 0), rows.n_columns, 1, settings.scopes[:1])
+        record.add(pool[:, 0], settings.scopes[0], settings.contraction[-1], basis)
+    announce(stage, settings.max_hidden, settings.max_hidden)
+    return record.finished(reason)
+
+
+def _reason_to_stop(record: _Record, basis: GrowingBasis, settings: SearchSettings) -> StopReason | None:
+    error = record.training[-1] if record.size else basis.training_error()
+    if error <= settings.tol:
+        return StopReason.TOLERANCE
+    if record.size >= settings.max_hidden:
+        return StopReason.MAX_HIDDEN
+    patience = settings.n_iter_no_change
+    if patience is not None and record.validation and record.size - record.best_prefix >= patience:
+        return StopReason.NO_IMPROVEMENT
+    return None
+
+
+def _add_nodes(record: _Record, basis: GrowingBasis, settings: SearchSettings, seed: int, member: int) -> bool:
+    """Draw pools, from the first scope to the last, until one yields nodes; False when none does."""
+    node = record.size + 1
+    attempts: Sequence[tuple[float, ...]]
+    attempts = [settings.scopes] if settings.scope_search == "together" else [(y,) for y in settings.scopes]
+    for attempt, scopes in enumerate(attempts):
+        generator = pool_generator(seed, member, node, attempt)
+        pool = uniform_pool(generator, basis.rows.n_columns, settings.n_candidates, scopes)
+        chosen = _select(basis, pool, node, settings)
+        if chosen is None:
+            continue
+        for candidate in chosen.candidates:
+            if basis.append_node(pool[:, candidate]):
+                record.add(pool[:, candidate], scopes[candidate % len(scopes)], chosen.contraction, basis)
+        if record.size >= node:
+            return True
+    return False
+
+
+def _select(basis: GrowingBasis, pool: NDArray[np.float64], node: int, settings: SearchSettings) -> Selection | None:
+    batch_size = min(settings.batch_size, settings.max_hidden - node + 1)
+    orthogonal = settings.criterion == "orthogonal"
+    sums = basis.score(pool, with_projections=orthogonal, with_gram=orthogonal and batch_size > 1)
+    return select_candidates(
+        sums,
+        basis.residual_squares,
+        node,
+        settings.contraction,
+        batch_size,
+        settings.criterion,
+        basis.dependence,
+        basis.ties,
+    )

@@ -1,0 +1,70 @@
+"""The hidden layer: what is fixed once a base model has been built."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.networks._activations import ACTIVATIONS
+from scne.rows import ColumnScaling
+
+
+@dataclass(frozen=True)
+class HiddenLayer:
+    """Random nodes on some columns of the input, immutable.
+
+    Node l outputs phi(w_l' x + b_l) for the scaled columns x of its group. With direct links (RVFL) the scaled columns
+    themselves follow the nodes as further outputs.
+
+    Attributes
+    ----------
+    columns : ndarray of int, shape (d_m,)
+        The group's columns in the full input.
+    scaling : ColumnScaling
+        Of those columns.
+    weights : ndarray of shape (d_m, L)
+    biases : ndarray of shape (L,)
+    activation : str
+    direct_link : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scaling = ColumnScaling(np.zeros(1), np.ones(1))
+    >>> layer = HiddenLayer(np.array([1]), scaling, np.array([[2.0]]), np.array([0.0]), "tanh")
+    >>> layer.outputs(np.array([[9.0, 0.5]])).round(4)
+    array([[0.7616]])
+    """
+
+    columns: NDArray[np.intp]
+    scaling: ColumnScaling
+    weights: NDArray[np.float64]
+    biases: NDArray[np.float64]
+    activation: str
+    direct_link: bool = False
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of hidden nodes L."""
+        return len(self.biases)
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of `outputs`: the nodes, and the inputs when they are linked directly."""
+        return self.n_nodes + (len(self.columns) if self.direct_link else 0)
+
+    def outputs(self, inputs: NDArray) -> NDArray[np.float64]:
+        """H_m of Eq. (18) for rows of the full input, shape (n, L) or (n, L + d_m), in float64."""
+        scaled = self.scaling.apply(inputs[:, self.columns])
+        hidden = np.empty((len(scaled), self.n_outputs))
+        nodes = scaled @ self.weights
+        nodes += self.biases
+        hidden[:, : self.n_nodes] = ACTIVATIONS[self.activation](nodes)
+        if self.direct_link:
+            hidden[:, self.n_nodes :] = scaled
+        return hidden
+
+
+def joint_outputs(layers: tuple[HiddenLayer, ...], inputs: NDArray) -> NDArray[np.float64]:
+    """H = [H_1 ... H_M] of the ensemble for a block of rows, shape (n, sum of L_m)."""
+    return np.hstack([layer.outputs(inputs) for layer in layers])

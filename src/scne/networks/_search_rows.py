@@ -1,0 +1,148 @@
+"""The rows on which a network is searched, prepared once and read at every node."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from scne.networks._activations import Activation
+from scne.passes import Engine, stripe_rows
+from scne.rows import ArrayRows, ColumnScaling
+
+
+@dataclass(frozen=True)
+class SearchRows:
+    """Scaled rows of one feature group: first those that the search fits, then those that it only watches.
+
+    Every row is multiplied by the square root of its weight, wherever it enters a product, so that all
+    sums below are plain ones.
+
+    Attributes
+    ----------
+    inputs : ndarray of shape (N, d + 1)
+        Scaled columns and a column of ones, in the precision of the search.
+    targets : ndarray of shape (N, q)
+        Scaled targets times the root weights, float64.
+    root_weights : ndarray of shape (N,) or None
+    n_training : int
+        Rows from this one on are validation rows.
+    training_weight, validation_weight : float
+        Sums of the row weights of the two parts.
+    """
+
+    inputs: NDArray[Any]
+    targets: NDArray[np.float64]
+    root_weights: NDArray[Any] | None
+    n_training: int
+    training_weight: float
+    validation_weight: float
+
+    @property
+    def n_rows(self) -> int:
+        """Training and validation rows together."""
+        return len(self.inputs)
+
+    @property
+    def n_columns(self) -> int:
+        """d, the inputs of the network."""
+        return self.inputs.shape[1] - 1
+
+    def stripes(self) -> list[slice]:
+        """Row ranges for the kernels; none holds both training and validation rows."""
+        step = stripe_rows(self.n_training)
+        training = [slice(a, min(a + step, self.n_training)) for a in range(0, self.n_training, step)]
+        return training + [slice(a, min(a + step, self.n_rows)) for a in range(self.n_training, self.n_rows, step)]
+
+    def is_training(self, part: slice) -> bool:
+        """Whether a stripe belongs to the rows that the search fits."""
+        return part.start < self.n_training
+
+    def node_outputs(self, part: slice, weights: NDArray, activation: Activation) -> NDArray:
+        """Outputs of nodes with weights (d + 1, k) on a stripe, times the root weights, shape (n, k)."""
+        outputs = activation(self.inputs[part].astype(weights.dtype, copy=False) @ weights)
+        return self.weighted(outputs, part)
+
+    def direct_output(self, part: slice, column: int) -> NDArray[np.float64]:
+        """One scaled input column on a stripe, times the root weights, shape (n,)."""
+        return self.weighted(self.inputs[part, column : column + 1].astype(np.float64), part)[:, 0]
+
+    def weighted(self, outputs: NDArray, part: slice) -> NDArray:
+        """Outputs (n, k) of a stripe times the root weights, in place."""
+        if self.root_weights is not None:
+            outputs *= self.root_weights[part, None]
+        return outputs
+
+
+def prepare_search(
+    rows: ArrayRows,
+    columns: NDArray[np.intp],
+    scaling: ColumnScaling,
+    target_scaling: ColumnScaling,
+    engine: Engine,
+    validation: NDArray[np.intp] | None = None,
+    watched: ArrayRows | None = None,
+    dtype: DTypeLike = np.float32,
+) -> SearchRows:
+    """Scale one group's columns for the search.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    columns : ndarray of int
+    scaling, target_scaling : ColumnScaling
+        Of the group's columns, and of the targets.
+    engine : Engine
+    validation : ndarray of int or None
+        Rows of `rows` to watch instead of fitting them.
+    watched : ArrayRows or None
+        Further rows to watch, from another source.
+    dtype : dtype
+        Precision of the search. Single precision is enough to rank candidates, at several times the speed.
+    """
+    if validation is None:
+        parts = [(rows, None)]
+    else:
+        kept = np.setdiff1d(np.arange(rows.n_rows), validation)
+        parts = [(rows, kept), (rows, np.sort(validation))]
+    if watched is not None:
+        parts.append((watched, None))
+
+    counts = [source.n_rows if chosen is None else len(chosen) for source, chosen in parts]
+    q = 1 if rows.targets is None else rows.targets.shape[1]
+    weighted = any(source.weights is not None for source, _ in parts)
+    inputs = np.ones((sum(counts), len(columns) + 1), dtype=dtype)
+    targets = np.empty((sum(counts), q))
+    root_weights = np.ones(sum(counts)) if weighted else None
+    for (source, chosen), first in zip(parts, np.cumsum([0, *counts[:-1]]), strict=True):
+
+        def copy(
+            part: tuple[int, int],
+            source: ArrayRows = source,
+            chosen: NDArray | None = chosen,
+            first: int = first,
+        ) -> None:
+            start, stop = part
+            where = slice(start, stop) if chosen is None else chosen[start:stop]
+            here = slice(first + start, first + stop)
+            inputs[here, :-1] = scaling.apply(source.inputs[where][:, columns])
+            assert source.targets is not None
+            targets[here] = target_scaling.apply(source.targets[where])
+            if root_weights is not None and source.weights is not None:
+                root_weights[here] = np.sqrt(source.weights[where])
+                targets[here] *= root_weights[here, None]
+
+        n = source.n_rows if chosen is None else len(chosen)
+        step = stripe_rows(n)
+        engine.run(copy, [(start, min(start + step, n)) for start in range(0, n, step)])
+
+    n_training = counts[0]
+    weights = np.ones(sum(counts)) if root_weights is None else root_weights**2
+    return SearchRows(
+        inputs,
+        targets,
+        None if root_weights is None else root_weights.astype(dtype),
+        n_training,
+        float(weights[:n_training].sum()),
+        float(weights[n_training:].sum()),
+    )
