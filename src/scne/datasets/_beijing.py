@@ -47,8 +47,8 @@ def load_beijing_air(*, return_X_y: bool = False, as_frame: bool = False) -> Any
     Returns
     -------
     Bunch
-        ``data`` (33114, 15), ``target`` (33114,), ``feature_names``, ``target_names``, ``groups`` (name to column names),
-        ``n_train`` (rows before March 2016, which come first), ``DESCR``, and ``frame`` when as_frame is set.
+        ``data`` (33114, 15), ``target`` (33114,), ``feature_names``, ``target_names``, ``groups`` (name to column
+        names), ``n_train`` (rows before March 2016, which come first), ``DESCR``, and ``frame`` when as_frame is set.
 
     Examples
     --------

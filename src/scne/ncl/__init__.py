@@ -1,0 +1,75 @@
+"""The ensemble's algebra: small dense systems that know nothing of rows.
+
+With H = [H_1 ... H_M] the members' hidden outputs, G = H'H, D its block diagonal, g = H'y and R = diag(r),
+negative correlation learning solves A(lambda) B = g with A = c1 (D + R) + c2 (G - D), and the ensemble is
+(1/M) H B.
+
+Equation numbers are the printed ones of Wang and Cui: (11)-(14) Theorem 2, (23) c1 and c2, (24)-(26) the
+system and Algorithm 1, (28)-(31) block Jacobi and Gauss-Seidel, (32)-(41) their convergence (Remark 1),
+(42)-(45) the ridges (Remark 2).
+"""
+
+from scne.ncl._blocks import BlockFactor, factor_block
+from scne.ncl._bounds import (
+    DecorrelationBounds,
+    decorrelation_bounds,
+    spectral_radius_gauss_seidel,
+    spectral_radius_jacobi,
+    theta_zero,
+)
+from scne.ncl._cg import ConjugateGradient
+from scne.ncl._cholesky import Cholesky
+from scne.ncl._coefficients import (
+    Coefficients,
+    coefficients,
+    decorrelation_limit,
+    node_ridge,
+    system_matrix,
+)
+from scne.ncl._decomposition import ErrorDecomposition, decompose, noise_variance
+from scne.ncl._gauss_seidel import BlockGaussSeidel
+from scne.ncl._jacobi import BlockJacobi
+from scne.ncl._naive import Naive
+from scne.ncl._path import Choice, LambdaPath, choose, default_decorrelations, lambda_path
+from scne.ncl._pinv import PseudoInverse
+from scne.ncl._registry import SOLVERS, Solver, choose_solver, make_solver
+from scne.ncl._solution import Solution, Status
+from scne.ncl._system import EnsembleSystem, LinearSystem, MatrixFreeSystem
+
+__all__ = [
+    "SOLVERS",
+    "BlockFactor",
+    "BlockGaussSeidel",
+    "BlockJacobi",
+    "Choice",
+    "Cholesky",
+    "Coefficients",
+    "ConjugateGradient",
+    "DecorrelationBounds",
+    "EnsembleSystem",
+    "ErrorDecomposition",
+    "LambdaPath",
+    "LinearSystem",
+    "MatrixFreeSystem",
+    "Naive",
+    "PseudoInverse",
+    "Solution",
+    "Solver",
+    "Status",
+    "choose",
+    "choose_solver",
+    "coefficients",
+    "decompose",
+    "decorrelation_bounds",
+    "decorrelation_limit",
+    "default_decorrelations",
+    "factor_block",
+    "lambda_path",
+    "make_solver",
+    "node_ridge",
+    "noise_variance",
+    "spectral_radius_gauss_seidel",
+    "spectral_radius_jacobi",
+    "system_matrix",
+    "theta_zero",
+]

@@ -3,6 +3,9 @@
 With H = Q R the least-squares fit on the present nodes is Q Q'y, so a new node changes the residual by one column of Q
 and costs a few sums over rows: no pseudo-inverse and no system is solved again. Working on Q instead of the Gram matrix
 H'H keeps the condition of the problem from being squared, which is what lets the search run in single precision.
+
+A ridge r is one more row for each node, with sqrt(r) in the node's column and a target of zero: the least-squares fit on
+the longer columns is the ridge fit, R'R = H'H + r I, and the residual on the data rows is that of the ridge fit.
 """
 
 from collections.abc import Callable
@@ -45,6 +48,8 @@ class GrowingBasis:
     memory_budget : float
         Bytes that Q may take. When it does not fit, H is computed again in every pass and Q'v is taken as R'^-1 (H'v):
         slower, with the same result to rounding.
+    ridge : float
+        r, added to the diagonal of H'H.
 
     Attributes
     ----------
@@ -57,14 +62,23 @@ class GrowingBasis:
     """
 
     def __init__(
-        self, rows: SearchRows, activation: Activation, capacity: int, engine: Engine, memory_budget: float
+        self,
+        rows: SearchRows,
+        activation: Activation,
+        capacity: int,
+        engine: Engine,
+        memory_budget: float,
+        ridge: float = 0.0,
     ) -> None:
         self.rows = rows
         self.activation = activation
         self.engine = engine
+        self.ridge = ridge
         self.size = 0
         self.residual = rows.targets.copy()
         self.factor = np.zeros((capacity, capacity))
+        self._ridge_rows = np.zeros((capacity, capacity))
+        self._ridge_residual = np.zeros((capacity, rows.targets.shape[1]))
         self._n_direct = 0
         self._weights = np.zeros((rows.n_columns + 1, capacity))
         self._stripes = rows.stripes()
@@ -114,7 +128,12 @@ class GrowingBasis:
             return score_pool(block, weights, self.activation.core, with_gram)
 
         sums = self.engine.reduce(kernel, self._training, PoolSums.added)
-        return sums._replace(projections=self._orthonormal(sums.projections)) if with_projections else sums
+        if not with_projections:
+            return sums
+        # A candidate's own ridge row meets no other column, so it adds to its square alone.
+        gram = sums.gram + self.ridge / self.activation.output_gain**2 * np.eye(len(sums.gram))
+        squares = sums.squares + self.ridge / self.activation.output_gain**2
+        return sums._replace(squares=squares, projections=self._orthonormal(sums.projections), gram=gram)
 
     def append_node(self, weights: NDArray[np.float64]) -> bool:
         """Add a node with weights (d + 1,); False, and nothing changed, when it depends on the present ones."""
@@ -161,13 +180,15 @@ class GrowingBasis:
 
     def _append(self, outputs: Callable[[slice], NDArray]) -> bool:
         fresh = np.empty(self.rows.n_rows)
-        before = self._project(fresh, outputs=outputs)
+        ridge_row = np.zeros(len(self.factor))
+        ridge_row[self.size] = np.sqrt(self.ridge)
+        before = self._project(fresh, ridge_row, outputs=outputs)
         coefficients = before.coefficients
-        after = self._project(fresh, remove=coefficients)
+        after = self._project(fresh, ridge_row, remove=coefficients)
         if after.square < _PROJECT_AGAIN_BELOW * before.square:
             again = after.coefficients
             coefficients = coefficients + again
-            after = self._project(fresh, remove=again)
+            after = self._project(fresh, ridge_row, remove=again)
         if not after.square > self.dependence * before.square:
             return False
 
@@ -182,6 +203,8 @@ class GrowingBasis:
             return self._residual_squares(part)
 
         self._squares = self.engine.reduce(finish, self._stripes, np.add)
+        self._ridge_rows[self.size] = ridge_row / norm
+        self._ridge_residual -= self._ridge_rows[self.size][:, None] * share
         self.factor[: self.size, self.size] = coefficients
         self.factor[self.size, self.size] = norm
         self.size += 1
@@ -196,11 +219,17 @@ class GrowingBasis:
     def _project(
         self,
         vector: NDArray[np.float64],
+        ridge_row: NDArray[np.float64],
         *,
         outputs: Callable[[slice], NDArray] | None = None,
         remove: NDArray[np.float64] | None = None,
     ) -> _Projected:
-        """Fill `vector` with outputs, or take a combination of Q off it, then Q'v, v'v and e'v over training rows."""
+        """Fill `vector` with outputs, or take a combination of Q off it, then Q'v, v'v and e'v over training rows.
+
+        `ridge_row` is what the vector has in the rows of the ridge.
+        """
+        if remove is not None:
+            ridge_row -= remove @ self._ridge_rows[: self.size]
         dtype = np.float64 if self._stored is None else self._stored.dtype
         taken = None if remove is None else self._combination(remove).astype(dtype)
 
@@ -220,4 +249,6 @@ class GrowingBasis:
             )
 
         sums = self.engine.reduce(kernel, self._stripes, _added)
-        return sums._replace(coefficients=self._orthonormal(sums.coefficients))
+        coefficients = self._orthonormal(sums.coefficients) + self._ridge_rows[: self.size] @ ridge_row
+        moments = sums.moments + ridge_row @ self._ridge_residual
+        return _Projected(coefficients, sums.square + ridge_row @ ridge_row, moments)

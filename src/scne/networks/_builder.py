@@ -38,6 +38,7 @@ class SearchSettings:
     activation: str
     criterion: str
     direct_link: bool
+    ridge: float
     n_iter_no_change: int | None
 
 
@@ -130,7 +131,7 @@ def build_network(
         How the work is announced.
     """
     capacity = settings.max_hidden + (rows.n_columns if settings.direct_link else 0)
-    basis = GrowingBasis(rows, ACTIVATIONS[settings.activation], capacity, engine, memory_budget)
+    basis = GrowingBasis(rows, ACTIVATIONS[settings.activation], capacity, engine, memory_budget, settings.ridge)
     if settings.direct_link:
         basis.append_direct_links()
     record = _Record()

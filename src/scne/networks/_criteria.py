@@ -51,9 +51,9 @@ def select_candidates(
     """Pick the next nodes from a pool, relaxing r until at least one candidate is admissible.
 
     A candidate h is admissible when xi_q = gain_q - (1 - r - mu_L) e_q'e_q is positive for every output q, and the best
-    has the largest sum of xi_q (Eq. (7)). ``criterion="paper"`` takes gain_q = (e_q'h)^2 / h'h. ``"orthogonal"`` takes the
-    squared error that h removes when all output weights are solved again, (e_q'h)^2 / |h - P h|^2, of which the paper's
-    gain is a lower bound; inside a batch it projects each pick out of the rest of the pool before the next.
+    has the largest sum of xi_q (Eq. (7)). ``criterion="paper"`` takes gain_q = (e_q'h)^2 / h'h. ``"orthogonal"``
+    takes the squared error that h removes when all output weights are solved again, (e_q'h)^2 / |h - P h|^2, of which
+    the paper's gain is a lower bound; inside a batch it projects each pick out of the rest of the pool before the next.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def select_candidates(
         A candidate whose squared norm keeps no more than this share off the span of the present nodes adds nothing that
         the arithmetic can resolve, and is passed over.
     ties : float
-        Candidates whose gains differ by less than this share are equally good, and the first of the pool is taken. Without
-        it the last bit of a sum would decide, for example when a single direction is left to fit.
+        Candidates whose gains differ by less than this share are equally good, and the first of the pool is taken.
+        Without it the last bit of a sum would decide, for example when a single direction is left to fit.
 
     Returns
     -------

@@ -54,7 +54,7 @@ class HiddenLayer:
         return self.n_nodes + (len(self.columns) if self.direct_link else 0)
 
     def outputs(self, inputs: NDArray) -> NDArray[np.float64]:
-        """H_m of Eq. (18) for rows of the full input, shape (n, L) or (n, L + d_m), in float64."""
+        """H_m of Eq. (21) for rows of the full input, shape (n, L) or (n, L + d_m), in float64."""
         scaled = self.scaling.apply(inputs[:, self.columns])
         hidden = np.empty((len(scaled), self.n_outputs))
         nodes = scaled @ self.weights

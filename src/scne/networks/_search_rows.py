@@ -100,6 +100,7 @@ def prepare_search(
     dtype : dtype
         Precision of the search. Single precision is enough to rank candidates, at several times the speed.
     """
+    parts: list[tuple[ArrayRows, NDArray[np.intp] | None]]
     if validation is None:
         parts = [(rows, None)]
     else:

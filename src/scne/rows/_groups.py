@@ -115,12 +115,13 @@ def _position(group: str, column: Any, n_columns: int, column_names: Sequence[st
             )
         return names.index(column)
     if isinstance(column, Integral) and not isinstance(column, bool):
-        if not -n_columns <= column < n_columns:
+        position = int(column)
+        if not -n_columns <= position < n_columns:
             raise ValueError(
-                f"Group {group!r} of groups uses position {int(column)}, but the input has {n_columns} columns; "
+                f"Group {group!r} of groups uses position {position}, but the input has {n_columns} columns; "
                 f"positions go from 0 to {n_columns - 1}."
             )
-        return int(column) % n_columns
+        return position % n_columns
     raise TypeError(f"Group {group!r} of groups holds {column!r}, but a column is given by its name or its position.")
 
 

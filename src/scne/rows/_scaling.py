@@ -101,8 +101,8 @@ class ColumnScaling:
     ----------
     shift, scale : ndarray of shape (d,)
     lower, upper : ndarray of shape (d,) or None
-        The range seen in training; None leaves values as they are. Random nodes know nothing beyond the training range, and
-        one outlier there can throw a prediction anywhere.
+        The range seen in training; None leaves values as they are. Random nodes know nothing beyond the training
+        range, and one outlier there can throw a prediction anywhere.
 
     Examples
     --------

@@ -1,0 +1,161 @@
+"""The door: what users pass becomes rows, or a sentence says why not."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from scne.rows import ArrayRows
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def all_or_nothing(fit: Method) -> Method:
+    """A fit that fails leaves the estimator as it was: unfitted, or with the model that it had before."""
+
+    @wraps(fit)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(self.__dict__)
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return guarded  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Checked training rows.
+
+    Attributes
+    ----------
+    rows : ArrayRows
+    watched : ArrayRows or None
+        Validation rows that the user gave.
+    column_names : list of str or None
+    flat_target : bool
+        Whether y had one dimension, so that predictions have one too.
+    """
+
+    rows: ArrayRows
+    watched: ArrayRows | None
+    column_names: list[str] | None
+    flat_target: bool
+
+
+def check_training_data(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    X_val: Any = None,
+    y_val: Any = None,
+) -> TrainingData:
+    """Validate X (N, d), y (N,) or (N, q), weights and validation rows."""
+    rows, flat = _checked_rows(estimator, X, y, sample_weight, reset=True)
+    if rows.n_rows < 2:
+        raise ValueError(
+            f"X has 1 sample (n_samples = 1), but {type(estimator).__name__} needs at least 2 rows to learn from."
+        )
+    if (X_val is None) != (y_val is None):
+        given, missing = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
+        raise ValueError(f"{given} was passed without {missing}; validation rows need both.")
+    watched = None
+    if X_val is not None:
+        watched, _ = _checked_rows(estimator, X_val, y_val, None, reset=False)
+        assert watched.targets is not None
+        assert rows.targets is not None
+        if watched.targets.shape[1] != rows.targets.shape[1]:
+            raise ValueError(
+                f"y_val has {watched.targets.shape[1]} outputs, but y has {rows.targets.shape[1]}; they must be alike."
+            )
+    names = getattr(estimator, "feature_names_in_", None)
+    return TrainingData(rows, watched, None if names is None else list(names), flat)
+
+
+def check_prediction_inputs(estimator: BaseEstimator, X: Any) -> NDArray:
+    """Validate X (n, d) against the columns seen in fit."""
+    with _naming_columns(X):
+        checked = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+    _refuse_gaps("X", checked, getattr(estimator, "feature_names_in_", None))
+    return checked
+
+
+def _checked_rows(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[ArrayRows, bool]:
+    with _naming_columns(X):
+        X, y = validate_data(
+            estimator,
+            X,
+            y,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            multi_output=True,
+            y_numeric=True,
+        )
+    y = np.asarray(y, dtype=np.float64)
+    flat = y.ndim == 1
+    targets = y[:, None] if flat else y
+    _refuse_gaps("X", X, getattr(estimator, "feature_names_in_", None))
+    _refuse_gaps("y", targets, None)
+    weights = None
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weights.sum() > 0:
+            raise ValueError("sample_weight is zero for every row; at least one row must count.")
+    return ArrayRows(X, targets, weights), flat
+
+
+def _refuse_gaps(name: str, values: NDArray, column_names: Any) -> None:
+    """NaN and infinity are refused by column, so that the user knows where to look."""
+    finite = np.isfinite(values)
+    if finite.all():
+        return
+    row, column = np.argwhere(~finite)[0]
+    what = "NaN" if np.isnan(values[row, column]) else "infinity (inf)"
+    count = int((~finite[:, column]).sum())
+    where = f"column {column}" if column_names is None else f"column {column_names[column]!r}"
+    raise ValueError(
+        f"Input {name} contains {what} in {where} ({count} of its {len(values)} rows, first at row {row}); "
+        "drop those rows or fill the gaps (for example with sklearn.impute.SimpleImputer) first."
+    )
+
+
+@contextmanager
+def _naming_columns(X: Any) -> Iterator[None]:
+    """Turn conversion errors on a frame into a sentence that names the column."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("X is a lazy frame, whose rows are not read yet; pass X.collect() instead.")
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        name = _first_text_column(X)
+        if name is None:
+            raise
+        raise ValueError(
+            f"Column {name!r} of X holds text or objects, not numbers; encode it first (for example with "
+            "sklearn.preprocessing.OneHotEncoder) or leave it out."
+        ) from error
+
+
+def _first_text_column(X: Any) -> str | None:
+    names = getattr(X, "column_names", None) or getattr(X, "columns", None)
+    if names is None:
+        return None
+    for name in names:
+        values = np.asarray(X[name])
+        if values.dtype.kind in "OUSTmM":
+            try:
+                values.astype(np.float64)
+            except (ValueError, TypeError):
+                return str(name)
+    return None

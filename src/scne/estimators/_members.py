@@ -1,0 +1,152 @@
+"""From checked rows to solved weights: the steps that every estimator shares."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.ncl import EnsembleSystem, MatrixFreeSystem
+from scne.networks import BuiltNetwork, HiddenLayer, joint_outputs
+from scne.passes import Engine, SystemSums, announce, stripe_rows, system_sums
+from scne.rows import (
+    ArrayRows,
+    ColumnScaling,
+    ColumnStatistics,
+    RowBlock,
+    input_statistics,
+    learn_scaling,
+    target_statistics,
+)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A base model of an ensemble, without its output weights.
+
+    Attributes
+    ----------
+    name : str
+        Of its feature group.
+    layer : HiddenLayer
+    search : BuiltNetwork or None
+        How the layer was found; None when it was drawn, as in an RVFL network.
+    """
+
+    name: str
+    layer: HiddenLayer
+    search: BuiltNetwork | None
+
+
+def learn_scalings(
+    rows: ArrayRows, scaling: str, target_scaling: str, clip_inputs: bool, engine: Engine
+) -> tuple[ColumnScaling, ColumnScaling]:
+    """Scalings of the inputs and of the targets, from one pass over the rows each."""
+    step = stripe_rows(rows.n_rows)
+    inputs = engine.reduce(input_statistics, rows.stripes(step), ColumnStatistics.combined)
+    targets = engine.reduce(target_statistics, rows.stripes(step), ColumnStatistics.combined)
+    return learn_scaling(inputs, scaling, clip_inputs), learn_scaling(targets, target_scaling)
+
+
+def validation_rows(n_rows: int, fraction: float, seed: int) -> NDArray[np.intp]:
+    """A random share of the rows, to be watched instead of fitted: at least one, and never all."""
+    count = min(max(1, round(fraction * n_rows)), n_rows - 1)
+    return np.random.default_rng(seed).permutation(n_rows)[:count]
+
+
+def ensemble_system(
+    rows: ArrayRows, layers: Sequence[HiddenLayer], target_scaling: ColumnScaling, engine: Engine
+) -> EnsembleSystem:
+    """G, g and y'y of the ensemble in one pass over the rows (Eq. (25) without its coefficients)."""
+    step = stripe_rows(rows.n_rows)
+    n_stripes = -(-rows.n_rows // step)
+
+    def kernel(block: RowBlock) -> SystemSums:
+        return system_sums(block, lambda inputs: joint_outputs(tuple(layers), inputs), target_scaling)
+
+    def add(total: SystemSums, part: SystemSums) -> SystemSums:
+        added.append(1)
+        announce("summing rows", len(added), n_stripes)
+        return total.added(part)
+
+    added: list[int] = []
+    sums = engine.reduce(kernel, rows.stripes(step), add)
+    announce("summing rows", n_stripes, n_stripes)
+    return EnsembleSystem(
+        gram=sums.gram,
+        moments=sums.moments,
+        target_square=sums.target_square,
+        n_rows=float(sums.weight),
+        sizes=tuple(layer.n_outputs for layer in layers),
+    )
+
+
+def matrix_free_system(
+    rows: ArrayRows, layers: Sequence[HiddenLayer], target_scaling: ColumnScaling, engine: Engine
+) -> MatrixFreeSystem:
+    """The same system without the off-diagonal blocks of G: every product with G is a pass over the rows (identity 6).
+
+    N sum L_m^2 flops to set up instead of N L^2, and sum L_m^2 numbers instead of L^2.
+    """
+    alone = [ensemble_system(rows, [layer], target_scaling, engine) for layer in layers]
+    sizes = tuple(layer.n_outputs for layer in layers)
+    starts = np.cumsum([0, *sizes])
+
+    def product_of(members: Sequence[int], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows of G @ weights that belong to some members: H_m'(sum_q H_q b_q)."""
+
+        def kernel(block: RowBlock) -> NDArray[np.float64]:
+            total = sum(
+                layer.outputs(block.inputs) @ weights[start : start + size]
+                for layer, start, size in zip(layers, starts, sizes, strict=False)
+            )
+            if block.weights is not None:
+                total = total * block.weights[:, None]
+            return np.vstack([layers[m].outputs(block.inputs).T @ total for m in members])
+
+        return engine.reduce(kernel, rows.stripes(stripe_rows(rows.n_rows)), np.add)
+
+    return MatrixFreeSystem(
+        diagonal_blocks=tuple(system.gram for system in alone),
+        moments=np.vstack([system.moments for system in alone]),
+        target_square=alone[0].target_square,
+        n_rows=alone[0].n_rows,
+        sizes=sizes,
+        product_fn=lambda weights: product_of(range(len(layers)), weights),
+        product_rows_fn=lambda member, weights: product_of([member], weights),
+    )
+
+
+def member_outputs(
+    inputs: NDArray, layers: Sequence[HiddenLayer], weights: Sequence[NDArray[np.float64]], engine: Engine
+) -> NDArray[np.float64]:
+    """Every member's output in scaled target units, shape (M, n, q)."""
+    q = weights[0].shape[1]
+    outputs = np.empty((len(layers), len(inputs), q))
+
+    def write(block: RowBlock) -> None:
+        for m, (layer, output_weights) in enumerate(zip(layers, weights, strict=True)):
+            outputs[m, block.start : block.stop] = layer.outputs(block.inputs) @ output_weights
+
+    engine.run(write, ArrayRows(inputs).stripes(_prediction_rows(layers)))
+    return outputs
+
+
+def mean_output(
+    inputs: NDArray, layers: Sequence[HiddenLayer], weights: Sequence[NDArray[np.float64]], engine: Engine
+) -> NDArray[np.float64]:
+    """The ensemble's output (1/M) sum_m f_m in scaled target units, shape (n, q)."""
+    outputs = np.empty((len(inputs), weights[0].shape[1]))
+
+    def write(block: RowBlock) -> None:
+        total = sum(layer.outputs(block.inputs) @ beta for layer, beta in zip(layers, weights, strict=True))
+        outputs[block.start : block.stop] = total / len(layers)
+
+    engine.run(write, ArrayRows(inputs).stripes(_prediction_rows(layers)))
+    return outputs
+
+
+def _prediction_rows(layers: Sequence[HiddenLayer]) -> int:
+    # Hidden outputs of one member at a time are held, about 4 MB a thread.
+    widest = max(layer.n_outputs for layer in layers)
+    return max(256, (1 << 22) // (8 * max(1, widest)) // 256 * 256)

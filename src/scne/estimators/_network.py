@@ -1,0 +1,154 @@
+"""What the two base models have in common: one hidden layer, output weights by least squares."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from scne.estimators._data import all_or_nothing, check_prediction_inputs, check_training_data
+from scne.estimators._members import Member, ensemble_system, learn_scalings, mean_output, validation_rows
+from scne.estimators._parameters import check_choice, check_real, check_threads
+from scne.ncl import Naive
+from scne.passes import Engine
+from scne.rows import SCALINGS, ArrayRows, ColumnScaling, FeatureGroup
+
+
+@dataclass(frozen=True)
+class BuildingSite:
+    """All that a base model needs to find its hidden layer.
+
+    Attributes
+    ----------
+    rows : ArrayRows
+    watched : ArrayRows or None
+        Validation rows from the user.
+    validation : ndarray of int or None
+        Rows of `rows` to watch.
+    scaling, target_scaling : ColumnScaling
+        Of all columns, and of the targets.
+    seed : int
+    engine : Engine
+    """
+
+    rows: ArrayRows
+    watched: ArrayRows | None
+    validation: NDArray[np.intp] | None
+    scaling: ColumnScaling
+    target_scaling: ColumnScaling
+    seed: int
+    engine: Engine
+
+
+class NetworkRegressor(RegressorMixin, BaseEstimator, ABC):
+    """Base of `SCNRegressor` and `RVFLRegressor`: subclasses say how a hidden layer is found."""
+
+    direct_link: bool
+    ridge: float
+    scaling: str
+    target_scaling: str
+    clip_inputs: bool
+    n_jobs: int | None
+    random_state: Any
+
+    @abstractmethod
+    def _build_member(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
+        """Find the hidden layer of member `index` on a group of columns."""
+
+    def _check_parameters(self) -> None:
+        """Refuse what cannot be, before any row is touched."""
+        check_choice("scaling", self.scaling, SCALINGS)
+        check_choice("target_scaling", self.target_scaling, SCALINGS)
+        check_real("ridge", self.ridge)
+        check_threads(self.n_jobs)
+
+    def _validation_fraction(self) -> float | None:
+        """Share of the rows to watch, for models that are searched."""
+        return None
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
+        """Find the hidden layer, then solve the output weights on all rows.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+        sample_weight : array-like of shape (n_rows,), optional
+            A row of weight 2 counts as two rows.
+        X_val, y_val : array-like, optional
+            Rows to watch while nodes are added; the best prefix of nodes on them is kept. They are not fitted.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        data = check_training_data(self, X, y, sample_weight, X_val, y_val)
+        seed = draw_seed(self.random_state)
+        with Engine(check_threads(self.n_jobs)) as engine:
+            scaling, target_scaling = learn_scalings(
+                data.rows, self.scaling, self.target_scaling, bool(self.clip_inputs), engine
+            )
+            fraction = self._validation_fraction()
+            held_out = validation_rows(data.rows.n_rows, fraction, seed) if fraction and not data.watched else None
+            site = BuildingSite(data.rows, data.watched, held_out, scaling, target_scaling, seed, engine)
+            group = FeatureGroup("network", np.arange(data.rows.n_columns))
+            member = self._build_member(group, 0, site)
+            system = ensemble_system(data.rows, [member.layer], target_scaling, engine)
+            solution = Naive().solve(system, 0.0, [self.ridge])
+        self._store(member, solution.weights, target_scaling, data.flat_target)
+        return self
+
+    def _store(
+        self, member: Member, weights: NDArray[np.float64], target_scaling: ColumnScaling, flat_target: bool
+    ) -> None:
+        layer = member.layer
+        self.layer_ = layer
+        self.target_scaling_ = target_scaling
+        self.n_hidden_ = layer.n_nodes
+        self.input_weights_ = layer.weights
+        self.biases_ = layer.biases
+        self.output_weights_ = weights[: layer.n_nodes]
+        self.direct_weights_ = weights[layer.n_nodes :] if layer.direct_link else None
+        self.n_outputs_ = weights.shape[1]
+        self._flat_target = flat_target
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Outputs for new rows, in the units of y.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_outputs), as y was
+        """
+        check_is_fitted(self)
+        inputs = check_prediction_inputs(self, X)
+        weights = self.output_weights_
+        if self.direct_weights_ is not None:
+            weights = np.vstack([weights, self.direct_weights_])
+        with Engine(check_threads(self.n_jobs)) as engine:
+            scaled = mean_output(inputs, [self.layer_], [weights], engine)
+        outputs = self.target_scaling_.undo(scaled)
+        return outputs[:, 0] if self._flat_target else outputs
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "output_weights_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.single_output = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def draw_seed(random_state: Any) -> int:
+    """One whole number that names every random stream of a fit."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -1,0 +1,79 @@
+"""Checks of what a user wrote, each a sentence: which argument, what it was, what it may be."""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import Any
+
+from scne.passes import available_threads
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
+    """`value` when it is one of the allowed words."""
+    if not isinstance(value, str) or value not in allowed:
+        options = ", ".join(repr(option) for option in allowed)
+        raise ValueError(f"{name} is {value!r}, but it must be one of {options}.")
+    return value
+
+
+def check_integer(name: str, value: Any, least: int) -> int:
+    """`value` when it is a whole number of at least `least`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} is {value!r}, but it must be a whole number of at least {least}.")
+    return int(value)
+
+
+def check_real(
+    name: str, value: Any, least: float = 0.0, below: float = float("inf"), open_left: bool = False
+) -> float:
+    """`value` when it is a number in [least, below), or in (least, below)."""
+    fits = isinstance(value, Real) and not isinstance(value, bool) and least <= float(value) < below
+    if not fits or (open_left and value == least):
+        lower = f"above {least:g}" if open_left else f"of at least {least:g}"
+        upper = "" if below == float("inf") else f" and below {below:.6g}"
+        raise ValueError(f"{name} is {value!r}, but it must be a number {lower}{upper}.")
+    return float(value)
+
+
+def check_increasing(name: str, values: Any, below: float = float("inf")) -> tuple[float, ...]:
+    """A non-empty sequence of increasing positive numbers below a limit, as a tuple."""
+    try:
+        numbers = tuple(float(value) for value in values)
+    except (TypeError, ValueError):
+        numbers = ()
+    ordered = all(a < b for a, b in pairwise(numbers))
+    if not numbers or not ordered or not all(0 < number < below for number in numbers):
+        upper = "" if below == float("inf") else f" below {below:g}"
+        raise ValueError(f"{name} is {values!r}, but it must be a list of increasing positive numbers{upper}.")
+    return numbers
+
+
+def check_bytes(name: str, value: Any) -> float:
+    """A number of bytes, or text such as "512MB" or "1.5GB".
+
+    Examples
+    --------
+    >>> check_bytes("memory_budget", "1.5GB")
+    1500000000.0
+    """
+    if isinstance(value, Real) and not isinstance(value, bool) and float(value) >= 0:
+        return float(value)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?B?)\s*", value.upper()) if isinstance(value, str) else None
+    if match is None or match[2] not in _UNITS:
+        raise ValueError(f"{name} is {value!r}, but it must be a number of bytes or text such as '512MB' or '2GB'.")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def check_threads(n_jobs: Any) -> int:
+    """Threads for n_jobs: None is every core that the process may use, -1 too, -2 all but one."""
+    cores = available_threads()
+    if n_jobs is None:
+        return cores
+    if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
+        raise ValueError(
+            f"n_jobs is {n_jobs!r}, but it must be None, a positive number of threads, or -1 for all cores."
+        )
+    return max(1, cores + 1 + int(n_jobs)) if n_jobs < 0 else int(n_jobs)

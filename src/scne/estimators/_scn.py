@@ -1,0 +1,206 @@
+"""Stochastic configuration networks as a scikit-learn regressor."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.estimators._members import Member
+from scne.estimators._network import BuildingSite, NetworkRegressor
+from scne.estimators._parameters import check_bytes, check_choice, check_increasing, check_integer, check_real
+from scne.networks import ACTIVATIONS, CRITERIA, HiddenLayer, SearchSettings, build_network, prepare_search
+from scne.rows import ColumnScaling, FeatureGroup
+
+SCOPES = (0.5, 1, 3, 5, 7, 9, 15, 25, 50, 100, 150, 200)
+CONTRACTION = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
+SCOPE_SEARCHES = ("together", "first")
+SEARCH_DTYPES = ("auto", "float32", "float64")
+# With fewer rows a search takes little time in either precision, and may come close to fitting every row, where single
+# precision would choose nodes by its rounding errors.
+FLOAT32_FROM_ROWS = 5_000
+
+
+class SCNRegressor(NetworkRegressor):
+    """A stochastic configuration network: one hidden layer that grows under a supervisory inequality (SC-III).
+
+    Minimises ``|y - H b|^2 + ridge |b|^2`` over the output weights b, where the columns of H are the outputs of
+    random hidden nodes. A pool of candidates is drawn for every node; a candidate h is admissible when for each
+    output q ``gain_q > (1 - r - mu_L) e_q'e_q`` with ``mu_L = (1 - r) / (L + 1)``, e being the residual, and the
+    admissible candidate with the largest excess joins the network. r is relaxed first and the scope widened next when
+    none is admissible.
+
+    Parameters
+    ----------
+    max_hidden : int, default=100
+        The most hidden nodes (L_max).
+    tol : float, default=1e-4
+        Stop when the training error is this small (tau), in units of the scaled target.
+    n_candidates : int, default=100
+        Candidates per pool (T_max).
+    batch_size : int, default=1
+        Nodes that one pool may give (n_B). A fresh pool for every node finds better ones; larger batches are faster.
+    scopes : sequence of float
+        Half widths Y of the intervals [-Y, Y] from which weights and biases are drawn.
+    contraction : sequence of float
+        Values of r, below 1, from strict to lax.
+    activation : {"sigmoid", "tanh"}, default="sigmoid"
+    criterion : {"orthogonal", "paper"}, default="orthogonal"
+        How a candidate's gain is measured: "orthogonal" is the squared error that it removes when all output weights
+        are solved again, "paper" is (e'h)^2 / h'h, a lower bound of that.
+    scope_search : {"together", "first"}, default="together"
+        "together" draws every pool from all scopes. "first" takes the first scope that has an admissible candidate, as
+        in the paper; on smooth low-dimensional data it can add narrow-scope nodes that are all but linear, for ever.
+    direct_link : bool, default=False
+        Also link the inputs to the output.
+    ridge : float, default=1e-6
+        r_m of Remark 2, added to the diagonal of H'H. Zero gives the pseudo-inverse.
+    scaling, target_scaling : {"0-1", "standard", "none"}
+        How inputs (default "0-1") and targets (default "standard") are scaled inside. Predictions have y's own units.
+    clip_inputs : bool, default=True
+        Limit every column to the range seen in fit, in predictions too: nothing is known beyond it, and an outlier
+        there would otherwise throw the prediction anywhere.
+    validation_fraction : float or None, default=None
+        Share of the rows to hold out of the search and watch; the prefix of nodes with the least error on them is
+        kept, and the output weights are then solved on all rows. Not used when `fit` is given X_val.
+    n_iter_no_change : int or None, default=None
+        With validation rows: stop when this many nodes have brought no improvement.
+    search_dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision in which candidates are compared: "auto" is float32 from 5,000 rows on. Output weights and
+        predictions are always float64.
+    memory_budget : int or str, default="1GB"
+        Memory for the orthonormal basis of the search (rows x nodes). A search that does not fit runs more slowly in
+        little memory.
+    n_jobs : int or None, default=None
+        Threads; None is every core. The model does not depend on it, to the last bit.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    n_hidden_ : int
+    input_weights_ : ndarray of shape (n_columns, n_hidden_)
+    biases_ : ndarray of shape (n_hidden_,)
+        Of the scaled inputs.
+    output_weights_ : ndarray of shape (n_hidden_, n_outputs)
+    direct_weights_ : ndarray of shape (n_columns, n_outputs) or None
+    loss_curve_ : ndarray
+        Training error after each node that was built, in units of the scaled target.
+    validation_curve_ : ndarray or None
+    stop_reason_ : str
+        Why building stopped, as a sentence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scne import SCNRegressor
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> model = SCNRegressor(max_hidden=20, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> model.score(X, np.sin(X[:, 0])) > 0.999
+    True
+    """
+
+    def __init__(
+        self,
+        max_hidden: int = 100,
+        *,
+        tol: float = 1e-4,
+        n_candidates: int = 100,
+        batch_size: int = 1,
+        scopes: Any = SCOPES,
+        contraction: Any = CONTRACTION,
+        activation: str = "sigmoid",
+        criterion: str = "orthogonal",
+        scope_search: str = "together",
+        direct_link: bool = False,
+        ridge: float = 1e-6,
+        scaling: str = "0-1",
+        target_scaling: str = "standard",
+        clip_inputs: bool = True,
+        validation_fraction: float | None = None,
+        n_iter_no_change: int | None = None,
+        search_dtype: str = "auto",
+        memory_budget: Any = "1GB",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.max_hidden = max_hidden
+        self.tol = tol
+        self.n_candidates = n_candidates
+        self.batch_size = batch_size
+        self.scopes = scopes
+        self.contraction = contraction
+        self.activation = activation
+        self.criterion = criterion
+        self.scope_search = scope_search
+        self.direct_link = direct_link
+        self.ridge = ridge
+        self.scaling = scaling
+        self.target_scaling = target_scaling
+        self.clip_inputs = clip_inputs
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.search_dtype = search_dtype
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._settings()
+        check_choice("search_dtype", self.search_dtype, SEARCH_DTYPES)
+        check_bytes("memory_budget", self.memory_budget)
+        self._validation_fraction()
+
+    def _settings(self) -> SearchSettings:
+        patience = self.n_iter_no_change
+        return SearchSettings(
+            max_hidden=check_integer("max_hidden", self.max_hidden, 1),
+            tol=check_real("tol", self.tol),
+            n_candidates=check_integer("n_candidates", self.n_candidates, 1),
+            batch_size=check_integer("batch_size", self.batch_size, 1),
+            scopes=check_increasing("scopes", self.scopes),
+            contraction=check_increasing("contraction", self.contraction, below=1.0),
+            scope_search=check_choice("scope_search", self.scope_search, SCOPE_SEARCHES),
+            activation=check_choice("activation", self.activation, tuple(ACTIVATIONS)),
+            criterion=check_choice("criterion", self.criterion, CRITERIA),
+            direct_link=bool(self.direct_link),
+            ridge=check_real("ridge", self.ridge),
+            n_iter_no_change=None if patience is None else check_integer("n_iter_no_change", patience, 1),
+        )
+
+    def _validation_fraction(self) -> float | None:
+        fraction = self.validation_fraction
+        return None if fraction is None else check_real("validation_fraction", fraction, below=1.0, open_left=True)
+
+    def _search_dtype(self, n_rows: int) -> np.dtype:
+        if self.search_dtype == "auto":
+            return np.dtype(np.float32 if n_rows >= FLOAT32_FROM_ROWS else np.float64)
+        return np.dtype(self.search_dtype)
+
+    def _build_member(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
+        settings = self._settings()
+        scaling = site.scaling.select(group.columns)
+        rows = prepare_search(
+            site.rows,
+            group.columns,
+            scaling,
+            site.target_scaling,
+            site.engine,
+            site.validation,
+            site.watched,
+            self._search_dtype(site.rows.n_rows),
+        )
+        budget = check_bytes("memory_budget", self.memory_budget)
+        found = build_network(rows, settings, site.seed, index, site.engine, budget, f"building {group.name}")
+        layer = HiddenLayer(
+            group.columns, scaling, found.weights, found.biases, settings.activation, settings.direct_link
+        )
+        return Member(group.name, layer, found)
+
+    def _store(
+        self, member: Member, weights: NDArray[np.float64], target_scaling: ColumnScaling, flat_target: bool
+    ) -> None:
+        super()._store(member, weights, target_scaling, flat_target)
+        assert member.search is not None
+        self.loss_curve_ = member.search.training_curve
+        self.validation_curve_ = member.search.validation_curve
+        self.stop_reason_ = member.search.stop_reason.value

@@ -1,0 +1,379 @@
+"""The ensembles: SCNE on stochastic configuration networks, DNNE on RVFL networks."""
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from scne.estimators._data import all_or_nothing, check_prediction_inputs, check_training_data
+from scne.estimators._members import (
+    ensemble_system,
+    learn_scalings,
+    matrix_free_system,
+    mean_output,
+    member_outputs,
+    validation_rows,
+)
+from scne.estimators._network import BuildingSite, NetworkRegressor, draw_seed
+from scne.estimators._parameters import check_choice, check_integer, check_threads
+from scne.estimators._rvfl import RVFLRegressor
+from scne.estimators._scn import SCNRegressor
+from scne.estimators._weights import SolvedWeights, check_weight_settings, solve_weights
+from scne.ncl import DecorrelationBounds, LambdaPath, LinearSystem, decorrelation_bounds, lambda_path
+from scne.passes import Engine
+from scne.rows import SCALINGS, resolve_groups
+
+
+class SCNERegressor(RegressorMixin, BaseEstimator):
+    """An ensemble of networks, one per group of columns, that are decorrelated by negative correlation learning.
+
+    The output is the mean (1/M) sum_m H_m b_m of M networks. Their hidden layers are found one by one, each on its own
+    columns. The output weights then minimise, for every member m,
+    ``|H_m b_m - y|^2 - lambda |H_m b_m - (1/M) sum_q H_q b_q|^2`` (Eq. (20)), a single linear system
+    ``A(lambda) B = H'y`` with ``A = c1 (D + R) + c2 (G - D)``, G = H'H, D its diagonal blocks and R the ridges.
+    lambda is the road from a plain average of independent networks (0) to one joint ridge regression on all nodes
+    (M/(M-1)).
+
+    Parameters
+    ----------
+    estimator : SCNRegressor or RVFLRegressor, default=None
+        The base model, copied for each group; None is ``SCNRegressor()``. Its ridge, n_jobs and random_state are not
+        used: the ensemble has its own.
+    groups : mapping of name to columns, list of column lists, or None, default=None
+        Columns of each network, by name, position or slice; groups may overlap. None gives `n_estimators` networks on
+        all columns.
+    n_estimators : int, default=10
+        Networks when groups is None.
+    solver : {"auto", "naive", "pinv", "jacobi", "gauss-seidel", "cholesky", "cg"}, default="auto"
+        "naive" leaves the networks as they are (lambda = 0), "pinv", "jacobi" and "gauss-seidel" are Algorithms 1, 2
+        and 3; "auto" is "cholesky", or "pinv" when every ridge is zero.
+    decorrelation : "auto" or float in [0, M/(M-1)), default="auto"
+        lambda of the paper; "auto" takes the least generalised cross-validation score. (The DNNE code of 2014 means
+        half of this lambda by the same letter.)
+    ridge : "auto", float, or one float per group, default="auto"
+        r_m of Remark 2, added to the diagonal of H_m'H_m.
+    max_iter : int, default=100
+        k_max of the iterative solvers.
+    tol : float, default=0.0
+        tau: iterations also stop when the ensemble error is below it, in units of the scaled target.
+    step_tol : float, default=1e-8
+        Iterations stop when what the weights produce moves by less than this, relatively.
+    scaling, target_scaling : {"0-1", "standard", "none"} or None, default=None
+        Overrides the base model's own when not None.
+    matrix_free : bool, default=False
+        Never form the off-diagonal blocks of H'H (identity 6): each iteration reads the rows again instead. For very
+        many nodes, with a given decorrelation and ridge and solver "naive", "jacobi", "gauss-seidel" or "cg".
+    n_jobs : int or None, default=None
+        Threads; None is every core. The model does not depend on it.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    groups_ : dict of str to ndarray
+        Column positions of each network.
+    members_ : tuple of Member
+        Hidden layers and how they were found.
+    n_hidden_ : list of int
+    input_weights_, biases_, output_weights_ : list of ndarray
+        One per network, of shapes (d_m, L_m), (L_m,) and (L_m, n_outputs).
+    direct_weights_ : list of ndarray, or None
+        With direct links, shapes (d_m, n_outputs).
+    decorrelation_ : float
+    ridge_ : ndarray of shape (M,)
+    solution_ : Solution
+        Status, iterations, histories of the ensemble error and of B, spectral radius.
+    choice_ : Choice or None
+        The cross-validation table from which "auto" chose.
+    loss_curve_ : ndarray
+        Ensemble training error from the naive start to the solution, in units of the scaled target.
+    system_ : EnsembleSystem
+        G, H'y and y'y, from which the weights can be solved again (see `reweighted`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scne import SCNERegressor, SCNRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, (400, 3))
+    >>> y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2]
+    >>> model = SCNERegressor(SCNRegressor(30), groups={"a": [0], "b": [1, 2]}, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.98, 1 < model.decorrelation_ < 2
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        estimator: NetworkRegressor | None = None,
+        *,
+        groups: Any = None,
+        n_estimators: int = 10,
+        solver: str = "auto",
+        decorrelation: Any = "auto",
+        ridge: Any = "auto",
+        max_iter: int = 100,
+        tol: float = 0.0,
+        step_tol: float = 1e-8,
+        scaling: str | None = None,
+        target_scaling: str | None = None,
+        matrix_free: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.groups = groups
+        self.n_estimators = n_estimators
+        self.solver = solver
+        self.decorrelation = decorrelation
+        self.ridge = ridge
+        self.max_iter = max_iter
+        self.tol = tol
+        self.step_tol = step_tol
+        self.scaling = scaling
+        self.target_scaling = target_scaling
+        self.matrix_free = matrix_free
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @classmethod
+    def paper(cls, groups: Any = None, *, max_hidden: int = 100, ridge: Any = 0.1, **settings: Any) -> Self:
+        """An ensemble with the settings of the paper (sections 2.1, 3.3 and 4.4).
+
+        Sigmoid networks under the paper's own criterion, every scope tried from the smallest, inputs and target
+        scaled to 0-1, lambda = 0.1, at most 10 sweeps of block Gauss-Seidel. The paper runs with r = 0 and, after
+        section 3.3, with r = 0.1; the second is the default here. Further settings override.
+        """
+        defaults: dict[str, Any] = {
+            "groups": groups,
+            "estimator": cls._paper_estimator(max_hidden),
+            "solver": "gauss-seidel",
+            "decorrelation": 0.1,
+            "ridge": ridge,
+            "max_iter": 10,
+            "tol": 1e-6,
+            "scaling": "0-1",
+            "target_scaling": "0-1",
+        }
+        return cls(**{**defaults, **settings})
+
+    @staticmethod
+    def _paper_estimator(max_hidden: int) -> NetworkRegressor:
+        return SCNRegressor(
+            max_hidden, criterion="paper", scope_search="first", clip_inputs=False, search_dtype="float64"
+        )
+
+    @staticmethod
+    def _default_estimator() -> NetworkRegressor:
+        return SCNRegressor()
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
+        """Find every network's hidden layer, sum the rows once, and solve for the output weights.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+        sample_weight : array-like of shape (n_rows,), optional
+            A row of weight 2 counts as two rows.
+        X_val, y_val : array-like, optional
+            Rows to watch while nodes are added; each network keeps its best prefix of nodes on them.
+
+        Returns
+        -------
+        self
+        """
+        template = self._template()
+        check_integer("n_estimators", self.n_estimators, 1)
+        threads = check_threads(self.n_jobs)
+        data = check_training_data(self, X, y, sample_weight, X_val, y_val)
+        groups = resolve_groups(self.groups, data.rows.n_columns, data.column_names, self.n_estimators)
+        names = [group.name for group in groups]
+        settings = self._weight_settings(names)
+        seed = draw_seed(self.random_state)
+        scalings = (self.scaling or template.scaling, self.target_scaling or template.target_scaling)
+        with Engine(threads) as engine:
+            scaling, target_scaling = learn_scalings(data.rows, *scalings, bool(template.clip_inputs), engine)
+            fraction = template._validation_fraction()
+            held_out = validation_rows(data.rows.n_rows, fraction, seed) if fraction and not data.watched else None
+            site = BuildingSite(data.rows, data.watched, held_out, scaling, target_scaling, seed, engine)
+            members = tuple(template._build_member(group, index, site) for index, group in enumerate(groups))
+            layers = [member.layer for member in members]
+            system: LinearSystem
+            if self.matrix_free:
+                system = matrix_free_system(data.rows, layers, target_scaling, engine)
+                solved = solve_weights(system, settings)
+            else:
+                system = ensemble_system(data.rows, layers, target_scaling, engine)
+        if not self.matrix_free:
+            # Outside the engine BLAS has its threads back: from here on the work is dense algebra.
+            solved = solve_weights(system, settings)
+            self.system_ = system
+        self.groups_ = {group.name: group.columns for group in groups}
+        self.members_ = members
+        self.n_hidden_ = [layer.n_nodes for layer in layers]
+        self.input_weights_ = [layer.weights for layer in layers]
+        self.biases_ = [layer.biases for layer in layers]
+        self.target_scaling_ = target_scaling
+        self.n_outputs_ = solved.solution.weights.shape[1]
+        self._flat_target = data.flat_target
+        self._store(solved)
+        return self
+
+    def _store(self, solved: SolvedWeights) -> None:
+        self.solution_ = solved.solution
+        self.decorrelation_ = solved.decorrelation
+        self.ridge_ = solved.ridge
+        self.choice_ = solved.choice
+        self.loss_curve_ = solved.solution.error_history
+        self.n_iter_ = max(1, solved.solution.n_iter)
+        layers = [member.layer for member in self.members_]
+        ends = np.cumsum([layer.n_outputs for layer in layers])[:-1]
+        weights = np.split(solved.solution.weights, ends)
+        self.output_weights_ = [beta[: layer.n_nodes] for beta, layer in zip(weights, layers, strict=True)]
+        linked = any(layer.direct_link for layer in layers)
+        direct = [beta[layer.n_nodes :] for beta, layer in zip(weights, layers, strict=True)]
+        self.direct_weights_ = direct if linked else None
+
+    def reweighted(self, **settings: Any) -> Self:
+        """A copy of this fitted ensemble whose output weights are solved again, on the same networks and rows.
+
+        Parameters
+        ----------
+        **settings
+            Any of solver, decorrelation, ridge, max_iter, tol and step_tol.
+
+        Returns
+        -------
+        SCNERegressor
+            Fitted; this one is left as it is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scne import SCNERegressor, SCNRegressor
+        >>> X = np.random.default_rng(0).uniform(size=(200, 2))
+        >>> model = SCNERegressor(SCNRegressor(10), groups=[[0], [1]], random_state=0).fit(X, X.sum(axis=1))
+        >>> naive = model.reweighted(solver="naive")
+        >>> naive.score(X, X.sum(axis=1)) < model.score(X, X.sum(axis=1))
+        True
+        """
+        check_is_fitted(self)
+        allowed = ("solver", "decorrelation", "ridge", "max_iter", "tol", "step_tol")
+        unknown = sorted(set(settings) - set(allowed))
+        if unknown:
+            raise TypeError(f"reweighted got {unknown[0]!r}, but it takes only {', '.join(allowed)}.")
+        other = copy.copy(self).set_params(**settings)
+        other._store(solve_weights(self._system(), other._weight_settings(list(self.groups_))))
+        return other
+
+    def decorrelation_path(self, decorrelations: Any = None) -> LambdaPath:
+        """Training error, degrees of freedom and GCV score for many lambdas at the fitted ridge."""
+        check_is_fitted(self)
+        return lambda_path(self._system(), self.ridge_, decorrelations)
+
+    def decorrelation_bounds(self) -> DecorrelationBounds:
+        """Bounds of lambda on these rows: the paper's, the two that need no data, and the exact one of block Jacobi."""
+        check_is_fitted(self)
+        return decorrelation_bounds(self._system(), self.ridge_)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The ensemble's output for new rows, in the units of y.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_outputs), as y was
+        """
+        check_is_fitted(self)
+        inputs = check_prediction_inputs(self, X)
+        with Engine(check_threads(self.n_jobs)) as engine:
+            scaled = mean_output(inputs, self._layers(), self._joint_weights(), engine)
+        outputs = self.target_scaling_.undo(scaled)
+        return outputs[:, 0] if self._flat_target else outputs
+
+    def predict_members(self, X: Any) -> NDArray[np.float64]:
+        """Every network's own output, whose mean over the networks is `predict`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (M, n_rows) or (M, n_rows, n_outputs), as y was
+        """
+        check_is_fitted(self)
+        inputs = check_prediction_inputs(self, X)
+        with Engine(check_threads(self.n_jobs)) as engine:
+            scaled = member_outputs(inputs, self._layers(), self._joint_weights(), engine)
+        outputs = self.target_scaling_.undo(scaled)
+        return outputs[:, :, 0] if self._flat_target else outputs
+
+    def _template(self) -> NetworkRegressor:
+        template = self._default_estimator() if self.estimator is None else self.estimator
+        if not isinstance(template, NetworkRegressor):
+            raise TypeError(f"estimator is {template!r}, but it must be an SCNRegressor, an RVFLRegressor or None.")
+        template._check_parameters()
+        for name, value in (("scaling", self.scaling), ("target_scaling", self.target_scaling)):
+            if value is not None:
+                check_choice(name, value, SCALINGS)
+        return template
+
+    def _weight_settings(self, names: list[str]) -> Any:
+        return check_weight_settings(
+            self.solver, self.decorrelation, self.ridge, self.max_iter, self.tol, self.step_tol, names
+        )
+
+    def _system(self) -> LinearSystem:
+        if not hasattr(self, "system_"):
+            raise ValueError("This ensemble was fitted with matrix_free=True and holds no Gram matrix; fit it without.")
+        return self.system_
+
+    def _layers(self) -> list[Any]:
+        return [member.layer for member in self.members_]
+
+    def _joint_weights(self) -> list[NDArray[np.float64]]:
+        if self.direct_weights_ is None:
+            return self.output_weights_
+        return [np.vstack(pair) for pair in zip(self.output_weights_, self.direct_weights_, strict=True)]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "output_weights_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.single_output = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class DNNERegressor(SCNERegressor):
+    """A decorrelated ensemble of random networks (DNNE): the ensemble of `SCNERegressor` on RVFL networks.
+
+    Parameters and attributes are those of `SCNERegressor`; ``estimator=None`` is an ``RVFLRegressor`` without direct
+    links, as in the paper. lambda is the SCNE paper's: the public DNNE code of 2014 doubles it, so its 0.55 is 1.1
+    here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scne import DNNERegressor, RVFLRegressor
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> model = DNNERegressor(RVFLRegressor(20, scope=5), n_estimators=3, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> model.score(X, np.sin(X[:, 0])) > 0.999
+    True
+    """
+
+    @staticmethod
+    def _default_estimator() -> NetworkRegressor:
+        return RVFLRegressor(direct_link=False)
+
+    @staticmethod
+    def _paper_estimator(max_hidden: int) -> NetworkRegressor:
+        return RVFLRegressor(max_hidden, direct_link=False, clip_inputs=False)

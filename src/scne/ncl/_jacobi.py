@@ -1,0 +1,78 @@
+"""Algorithm 2: the block Jacobi method (Eqs. (28), (32) and, with ridges, (44))."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from numpy.typing import ArrayLike
+
+from scne.ncl._blocks import factor_blocks
+from scne.ncl._bounds import DENSE_NODES, any_data_bound, exact_bound, largest_coupling
+from scne.ncl._coefficients import coefficients
+from scne.ncl._iteration import iterate
+from scne.ncl._solution import Solution, Status
+from scne.ncl._system import Array, EnsembleSystem, LinearSystem
+
+
+@dataclass(frozen=True)
+class BlockJacobi:
+    """Algorithm 2: every member is refitted at once on what the others left at the iteration before.
+
+    beta_m <- (1/c1) (H_m'H_m + r_m I)^-1 H_m'(y - c2 sum_{q != m} H_q beta_q), from the naive ensemble on. It
+    converges on every data set for lambda < M^2 / (2 (M-1)^2), and on given data exactly as far as
+    `decorrelation_bounds(...).jacobi_exact`.  The spectral radius is reported for systems of up to 1,500
+    nodes, where it costs less than the iteration; ask `spectral_radius_jacobi` for it beyond.
+
+    Parameters
+    ----------
+    max_iter : int
+        k_max.
+    tol : float
+        tau: stop when the ensemble error is below it.
+    step_tol : float
+        Stop when the relative change of the members' joint fit H B is not above it.
+    keep_weights_history : bool
+        Whether the solution holds every iterate, (k + 1) L q numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scne.ncl import EnsembleSystem
+    >>> system = EnsembleSystem(np.array([[2.0, 1], [1, 2]]), np.ones((2, 1)), np.ones(1), 2.0, (1, 1))
+    >>> solution = BlockJacobi().solve(system, 1.0, 0.0)
+    >>> solution.weights.ravel().round(4), solution.status.value, round(solution.spectral_radius, 4)
+    (array([0.5714, 0.5714]), 'converged', 0.1667)
+    """
+
+    max_iter: int = 100
+    tol: float = 0.0
+    step_tol: float = 1e-8
+    keep_weights_history: bool = True
+    name: ClassVar[str] = "jacobi"
+
+    def solve(self, system: LinearSystem, decorrelation: float, ridge: ArrayLike) -> Solution:
+        """Iterate on A(lambda) B = g from B0 = (D + R)^-1 g."""
+        c = coefficients(decorrelation, system.n_members)
+        blocks = factor_blocks(system, ridge)
+
+        def step(weights: Array, product: Array) -> Array:
+            others = product - system.diagonal_product(weights)
+            return blocks.solve(system.moments - c.c2 * others) / c.c1
+
+        solution = iterate(
+            system,
+            blocks.solve(system.moments),
+            step,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            step_tol=self.step_tol,
+            keep_weights_history=self.keep_weights_history,
+            solver=self.name,
+        )
+        diverged = solution.status is Status.DIVERGED
+        if isinstance(system, EnsembleSystem) and (diverged or system.n_nodes <= DENSE_NODES):
+            strength = largest_coupling(system, blocks)
+            bound = exact_bound(strength, system.n_members) if diverged else None
+            return replace(solution, spectral_radius=abs(c.c2 / c.c1) * strength, decorrelation_bound=bound)
+        return replace(solution, decorrelation_bound=any_data_bound(system.n_members)) if diverged else solution

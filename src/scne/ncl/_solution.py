@@ -1,0 +1,95 @@
+"""What a solver returns: the output weights, and how they were reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from scne.ncl._system import Array
+
+
+class Status(Enum):
+    """How a solve ended.
+
+    Examples
+    --------
+    >>> Status.MAX_ITER.value
+    'max_iter'
+    """
+
+    SOLVED = "solved"
+    CONVERGED = "converged"
+    REACHED_TOLERANCE = "reached_tolerance"
+    MAX_ITER = "max_iter"
+    DIVERGED = "diverged"
+    RANK_DEFICIENT = "rank_deficient"
+
+
+_MESSAGES = {
+    Status.SOLVED: "Solved directly; nothing to do.",
+    Status.CONVERGED: "The output weights stopped moving after {n_iter} iterations; nothing to do.",
+    Status.REACHED_TOLERANCE: (
+        "The ensemble error fell below tol after {n_iter} iterations; lower tol to fit the rows closer."
+    ),
+    Status.MAX_ITER: (
+        "Stopped after max_iter = {n_iter} iterations before the output weights settled; raise max_iter, "
+        "lower the decorrelation, or use solver 'cholesky'."
+    ),
+    Status.DIVERGED: (
+        "The iteration diverged after {n_iter} iterations; use a decorrelation below {bound}, or solver "
+        "'gauss-seidel' or 'cholesky'."
+    ),
+    Status.RANK_DEFICIENT: (
+        "A pseudo-inverse was used because {detail}; set a positive ridge to make the solution unique "
+        "and the solve faster."
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Output weights of the ensemble and the course of their computation.
+
+    Attributes
+    ----------
+    weights : (L, q) array
+        B, the members' output weights one above the other.
+    status : Status
+        How the solve ended; `message` says it in a sentence.
+    n_iter : int
+        Iterations done, k (0 for direct solvers).
+    error_history : (k + 1,) array
+        Ensemble error E_ens from the naive start B0 on; one value for direct solvers.
+    weights_history : (k + 1, L, q) array or None
+        Every iterate from B0 on; None for direct solvers, or where it was not kept.
+    spectral_radius : float or None
+        Of the iteration matrix; None when it was not computed.
+    solver : str
+        The solver's name in `SOLVERS`.
+    decorrelation_bound : float or None
+        After a divergence: the decorrelation below which this iteration converges.
+    detail : str
+        After a pseudo-inverse: why it was needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Solution(np.zeros((2, 1)), Status.MAX_ITER, 5, np.ones(6), solver="jacobi").message[:32]
+    'Stopped after max_iter = 5 itera'
+    """
+
+    weights: Array
+    status: Status
+    n_iter: int
+    error_history: Array
+    weights_history: Array | None = field(default=None, repr=False)
+    spectral_radius: float | None = None
+    solver: str = ""
+    decorrelation_bound: float | None = None
+    detail: str = ""
+
+    @property
+    def message(self) -> str:
+        """One sentence: what happened, and what to do about it."""
+        bound = "its bound" if self.decorrelation_bound is None else f"{self.decorrelation_bound:.4g}"
+        return _MESSAGES[self.status].format(n_iter=self.n_iter, bound=bound, detail=self.detail)

@@ -1,0 +1,224 @@
+"""The ensemble's normal equations: what one pass over the rows leaves behind.
+
+Everything the ensemble's algebra needs from the data is the Gram matrix G = H'WH of the hidden outputs
+H = [H_1 ... H_M] (Eq. (21); W holds the rows' weights), the moments g = H'Wy, and y'Wy.  No row is seen here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+class LinearSystem(ABC):
+    """What a solver may ask of an ensemble: moments, sizes, products with G and its diagonal blocks.
+
+    Solvers that only multiply (naive, jacobi, gauss-seidel, cg) are written against this class, so that the
+    off-diagonal blocks of G need not exist (see `MatrixFreeSystem`).
+
+    Attributes
+    ----------
+    moments : (L, q) array
+        g = H'Wy.
+    target_square : (q,) array
+        y'Wy for each output.
+    n_rows : float
+        N, the sum of the rows' weights.
+    sizes : tuple of int
+        L_m, the number of nodes of each of the M members.
+    """
+
+    moments: Array
+    target_square: Array
+    n_rows: float
+    sizes: tuple[int, ...]
+
+    @abstractmethod
+    def product(self, weights: Array) -> Array:
+        """Return G B, shape (L, q)."""
+
+    @abstractmethod
+    def product_rows(self, member: int, weights: Array) -> Array:
+        """Return the rows of G B that belong to one member: H_m'W (sum_q H_q beta_q), shape (L_m, q)."""
+
+    @abstractmethod
+    def diagonal_block(self, member: int) -> Array:
+        """Return H_m'WH_m, shape (L_m, L_m)."""
+
+    @property
+    def n_members(self) -> int:
+        """M, the number of base models."""
+        return len(self.sizes)
+
+    @property
+    def n_nodes(self) -> int:
+        """L, the number of hidden nodes of all members."""
+        return sum(self.sizes)
+
+    @property
+    def n_outputs(self) -> int:
+        """q, the number of targets."""
+        return self.moments.shape[1]
+
+    @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        """Where each member's nodes lie among the L nodes."""
+        ends = list(accumulate(self.sizes))
+        return tuple(slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True))
+
+    def diagonal_product(self, weights: Array) -> Array:
+        """Return D B, D the block diagonal of G, shape (L, q)."""
+        return np.concatenate([self.diagonal_block(m) @ weights[nodes] for m, nodes in enumerate(self.slices)])
+
+    def residual_squares(self, weights: Array, product: Array | None = None) -> Array:
+        """Sum of squared errors of the ensemble (1/M) H B for each output, shape (q,).
+
+        y'Wy - (2/M) B'g + (1/M^2) B'G B; rounding below zero is cut off.  `product` is G B where the caller
+        has it already: the iterative solvers do, and for a matrix-free system it costs a pass over the rows.
+        """
+        product = self.product(weights) if product is None else product
+        cross = np.sum(weights * self.moments, axis=0)
+        square = np.sum(weights * product, axis=0)
+        squares = self.target_square - 2 / self.n_members * cross + square / self.n_members**2
+        return np.maximum(squares, 0.0)
+
+    def ensemble_error(self, weights: Array, product: Array | None = None) -> float:
+        """E_ens: root mean squared error of the ensemble over rows and outputs."""
+        squares = self.residual_squares(weights, product)
+        return float(np.sqrt(squares.sum() / (self.n_rows * self.n_outputs)))
+
+
+@dataclass(frozen=True, eq=False)
+class EnsembleSystem(LinearSystem):
+    """The ensemble's normal equations with the whole Gram matrix in memory.
+
+    Parameters
+    ----------
+    gram : (L, L) array
+        G = H'WH, symmetric.
+    moments : (L, q) array
+        g = H'Wy.
+    target_square : (q,) array
+        y'Wy for each output.
+    n_rows : float
+        Sum of the rows' weights.
+    sizes : tuple of int
+        Nodes of each member, L_m.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> H = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 0.0]])
+    >>> system = EnsembleSystem.from_outputs([H[:, :2], H[:, 2:]], np.array([1.0, 2.0, 3.0]))
+    >>> system.n_members, system.n_nodes, system.sizes
+    (2, 3, (2, 1))
+    >>> round(system.ensemble_error(np.array([[2.0], [4.0], [0.0]])), 12)
+    0.0
+    """
+
+    gram: Array
+    moments: Array
+    target_square: Array
+    n_rows: float
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def from_outputs(
+        cls, hidden_outputs: Sequence[ArrayLike], target: ArrayLike, row_weights: ArrayLike | None = None
+    ) -> EnsembleSystem:
+        """Build it from hidden outputs in memory: H_m, shape (N, L_m), and y, shape (N,) or (N, q)."""
+        blocks = [np.asarray(block, dtype=np.float64) for block in hidden_outputs]
+        H = np.concatenate(blocks, axis=1)
+        y = np.asarray(target, dtype=np.float64).reshape(len(H), -1)
+        weights = np.ones(len(H)) if row_weights is None else np.asarray(row_weights, dtype=np.float64)
+        weighted = H.T * weights
+        return cls(
+            gram=weighted @ H,
+            moments=weighted @ y,
+            target_square=weights @ y**2,
+            n_rows=float(weights.sum()),
+            sizes=tuple(block.shape[1] for block in blocks),
+        )
+
+    def product(self, weights: Array) -> Array:
+        """Return G B, shape (L, q)."""
+        return self.gram @ weights
+
+    def product_rows(self, member: int, weights: Array) -> Array:
+        """Return the rows of G B that belong to one member, shape (L_m, q)."""
+        return self.gram[self.slices[member]] @ weights
+
+    def diagonal_block(self, member: int) -> Array:
+        """Return H_m'WH_m, shape (L_m, L_m)."""
+        nodes = self.slices[member]
+        return self.gram[nodes, nodes]
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixFreeSystem(LinearSystem):
+    """The ensemble's normal equations without the off-diagonal blocks of G.
+
+    A product costs a pass over the rows, H_m'W (sum_q H_q beta_q), and forming only the diagonal blocks costs
+    N sum L_m^2 operations instead of N L^2; worth it when L is large and the iterations are few.
+
+    Parameters
+    ----------
+    diagonal_blocks : sequence of (L_m, L_m) arrays
+        H_m'WH_m.
+    moments, target_square, n_rows, sizes
+        As in `EnsembleSystem`.
+    product_fn : callable (L, q) -> (L, q)
+        G B.
+    product_rows_fn : callable (m, (L, q)) -> (L_m, q)
+        The rows of G B of one member.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> H = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 0.0]])
+    >>> members, y = [H[:, :2], H[:, 2:]], np.array([[1.0], [2.0], [3.0]])
+    >>> system = MatrixFreeSystem(
+    ...     diagonal_blocks=[Hm.T @ Hm for Hm in members], moments=H.T @ y, target_square=(y**2).sum(axis=0),
+    ...     n_rows=3.0, sizes=(2, 1), product_fn=lambda B: H.T @ (H @ B),
+    ...     product_rows_fn=lambda m, B: members[m].T @ (H @ B))
+    >>> round(system.ensemble_error(np.array([[2.0], [4.0], [0.0]])), 12)
+    0.0
+    """
+
+    diagonal_blocks: Sequence[Array]
+    moments: Array
+    target_square: Array
+    n_rows: float
+    sizes: tuple[int, ...]
+    product_fn: Callable[[Array], Array]
+    product_rows_fn: Callable[[int, Array], Array]
+
+    def product(self, weights: Array) -> Array:
+        """Return G B, shape (L, q)."""
+        return self.product_fn(weights)
+
+    def product_rows(self, member: int, weights: Array) -> Array:
+        """Return the rows of G B that belong to one member, shape (L_m, q)."""
+        return self.product_rows_fn(member, weights)
+
+    def diagonal_block(self, member: int) -> Array:
+        """Return H_m'WH_m, shape (L_m, L_m)."""
+        return self.diagonal_blocks[member]
+
+
+def require_gram(system: LinearSystem, wanted_by: str) -> EnsembleSystem:
+    """Return the system if it holds the whole Gram matrix; else refuse, by the name of who needs it."""
+    if isinstance(system, EnsembleSystem):
+        return system
+    raise TypeError(
+        f"{wanted_by} needs the whole Gram matrix, which a {type(system).__name__} does not hold: "
+        "give an EnsembleSystem, or use solver 'naive', 'jacobi', 'gauss-seidel' or 'cg'"
+    )

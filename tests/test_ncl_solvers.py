@@ -1,0 +1,349 @@
+"""Every solver on problems with known solutions, and what each says about how it went."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scne.ncl import (
+    SOLVERS,
+    BlockGaussSeidel,
+    BlockJacobi,
+    Cholesky,
+    ConjugateGradient,
+    EnsembleSystem,
+    MatrixFreeSystem,
+    Naive,
+    PseudoInverse,
+    Solution,
+    Status,
+    choose_solver,
+    decorrelation_bounds,
+    decorrelation_limit,
+    factor_block,
+    lambda_path,
+    system_matrix,
+)
+
+COUPLED = {
+    "pinv": PseudoInverse(),
+    "cholesky": Cholesky(),
+    "jacobi": BlockJacobi(max_iter=5000, step_tol=1e-13),
+    "gauss-seidel": BlockGaussSeidel(max_iter=5000, step_tol=1e-13),
+    "cg": ConjugateGradient(step_tol=1e-14),
+}
+ITERATIVE = {name: COUPLED[name] for name in ("jacobi", "gauss-seidel", "cg")}
+coupled = pytest.mark.parametrize("solver", COUPLED.values(), ids=COUPLED.keys())
+iterative = pytest.mark.parametrize("solver", ITERATIVE.values(), ids=ITERATIVE.keys())
+
+CASES = {
+    "three members": ((4, 3, 5), 1, [0.1, 0.1, 0.1]),
+    "several outputs": ((4, 3), 3, [0.1, 0.1]),
+    "a ridge per member": ((4, 3, 2), 2, [0.01, 1.0, 100.0]),
+    "a member of one node": ((1, 5), 1, [0.5, 0.5]),
+    "members of one node": ((1, 1, 1, 1), 2, [0.5, 0.5, 0.5, 0.5]),
+    "no ridge, full rank": ((3, 3), 1, [0.0, 0.0]),
+    "one member": ((4,), 2, [0.3]),
+}
+
+
+def hidden_outputs(sizes, n_rows=60, seed=0):
+    rng = np.random.default_rng(seed)
+    shift = rng.standard_normal((n_rows, 1))
+    return [rng.standard_normal((n_rows, size)) + 0.5 * shift for size in sizes]
+
+
+def make_system(members, n_outputs=1, seed=1):
+    y = np.random.default_rng(seed).standard_normal((len(members[0]), n_outputs))
+    return EnsembleSystem.from_outputs(members, y + members[0].sum(axis=1, keepdims=True))
+
+
+def with_solution(system, decorrelation, ridge, weights):
+    """The same members with moments such that `weights` solve the system exactly."""
+    return replace(system, moments=system_matrix(system, decorrelation, ridge) @ weights)
+
+
+def matrix_free(system, product_calls=None):
+    calls = [] if product_calls is None else product_calls
+
+    def product(B):
+        calls.append(B.shape)
+        return system.gram @ B
+
+    return MatrixFreeSystem(
+        diagonal_blocks=[system.diagonal_block(m).copy() for m in range(system.n_members)],
+        moments=system.moments,
+        target_square=system.target_square,
+        n_rows=system.n_rows,
+        sizes=system.sizes,
+        product_fn=product,
+        product_rows_fn=lambda m, B: system.gram[system.slices[m]] @ B,
+    )
+
+
+@coupled
+@pytest.mark.parametrize(("sizes", "n_outputs", "ridge"), CASES.values(), ids=CASES.keys())
+@pytest.mark.parametrize("decorrelation", [0.0, 0.4, 0.8])
+def test_solver_finds_the_constructed_solution(solver, sizes, n_outputs, ridge, decorrelation):
+    system = make_system(hidden_outputs(sizes), n_outputs)
+    exact = np.random.default_rng(2).standard_normal((sum(sizes), n_outputs))
+    system = with_solution(system, decorrelation, ridge, exact)
+    solution = solver.solve(system, decorrelation, np.array(ridge))
+    np.testing.assert_allclose(solution.weights, exact, rtol=1e-8, atol=1e-9)
+    assert solution.status in (Status.SOLVED, Status.CONVERGED)
+    assert solution.error_history[-1] == pytest.approx(system.ensemble_error(solution.weights), rel=1e-6)
+
+
+@coupled
+def test_duplicated_and_zero_nodes_without_ridge(solver):
+    members = hidden_outputs((4, 3, 2))
+    members[0][:, 1] = members[0][:, 0]  # twins within a member
+    members[1][:, 0] = members[2][:, 0]  # twins between members
+    members[2][:, 1] = 0.0  # a dead node
+    system = make_system(members, n_outputs=2)
+    decorrelation = 0.7
+    A = system_matrix(system, decorrelation, 0.0)
+    solution = solver.solve(system, decorrelation, np.zeros(3))
+    np.testing.assert_allclose(A @ solution.weights, system.moments, atol=1e-7)
+    # Every solver starts in, and stays in, the range of the members: all give the solution of least norm.
+    np.testing.assert_allclose(solution.weights, np.linalg.pinv(A) @ system.moments, atol=1e-7)
+    np.testing.assert_allclose(solution.weights[0], solution.weights[1], atol=1e-8)
+    assert solution.weights[-1] == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("name", ["pinv", "cholesky"])
+def test_direct_solvers_say_that_they_used_a_pseudo_inverse(name):
+    members = hidden_outputs((3, 3))
+    members[0][:, 1] = members[0][:, 0]
+    solution = COUPLED[name].solve(make_system(members), 0.5, np.zeros(2))
+    assert solution.status is Status.RANK_DEFICIENT
+    assert solution.solver == name
+    assert "rank 5 of 6" in solution.message
+    assert "ridge" in solution.message
+
+
+def test_naive_names_the_dependent_member():
+    members = hidden_outputs((3, 3))
+    members[1][:, 1] = members[1][:, 0]
+    solution = Naive().solve(make_system(members), 0.5, np.zeros(2))
+    assert solution.status is Status.RANK_DEFICIENT
+    assert "member(s) 1 are" in solution.message
+    for m, nodes in enumerate((slice(0, 3), slice(3, 6))):
+        system = make_system(members)
+        expected = np.linalg.pinv(system.diagonal_block(m)) @ system.moments[nodes]
+        np.testing.assert_allclose(solution.weights[nodes], expected, atol=1e-10)
+
+
+def test_pinv_cut_off_is_the_users():
+    system = EnsembleSystem(np.diag([1.0, 1e-4]), np.ones((2, 1)), np.ones(1), 1.0, (2,))
+    assert PseudoInverse().solve(system, 0.0, 0.0).weights.ravel() == pytest.approx([1.0, 1e4])
+    assert PseudoInverse(rcond=1e-3).solve(system, 0.0, 0.0).weights.ravel() == pytest.approx([1.0, 0.0])
+
+
+@iterative
+def test_histories_begin_with_the_naive_ensemble_and_end_with_the_answer(solver):
+    system = make_system(hidden_outputs((3, 4)), n_outputs=2)
+    ridge = np.array([0.1, 0.2])
+    solution = solver.solve(system, 0.9, ridge)
+    k = solution.n_iter
+    assert k > 1
+    assert solution.weights_history.shape == (k + 1, 7, 2)
+    assert solution.error_history.shape == (k + 1,)
+    np.testing.assert_allclose(solution.weights_history[0], Naive().solve(system, 0.9, ridge).weights)
+    np.testing.assert_array_equal(solution.weights_history[-1], solution.weights)
+    errors = [system.ensemble_error(B) for B in solution.weights_history]
+    np.testing.assert_allclose(solution.error_history, errors, rtol=1e-9)
+    light = replace(solver, keep_weights_history=False).solve(system, 0.9, ridge)
+    assert light.weights_history is None
+    np.testing.assert_array_equal(light.weights, solution.weights)
+
+
+@pytest.mark.parametrize("name", ["jacobi", "gauss-seidel"])
+def test_iterates_are_those_of_the_paper(name):
+    """Two iterations written out as in Algorithms 2 and 3, on the rows themselves."""
+    members, M = hidden_outputs((3, 4, 2)), 3
+    y = np.random.default_rng(5).standard_normal(60)
+    system = EnsembleSystem.from_outputs(members, y)
+    decorrelation, r = 0.6, 0.3
+    c1, c2 = 1 - decorrelation * 4 / 9, decorrelation * 2 / 9
+    fit = [np.linalg.solve(H.T @ H + r * np.eye(H.shape[1]), H.T) for H in members]
+    beta = [fit[m] @ y for m in range(M)]
+    for _ in range(2):
+        old = list(beta)
+        source = old if name == "jacobi" else beta
+        for m in range(M):
+            beta[m] = fit[m] @ (y - c2 * sum(members[q] @ source[q] for q in range(M) if q != m)) / c1
+    solution = SOLVERS[name](max_iter=2).solve(system, decorrelation, np.full(3, r))
+    np.testing.assert_allclose(solution.weights[:, 0], np.concatenate(beta), rtol=1e-9, atol=1e-12)
+    assert solution.status is Status.MAX_ITER
+    assert "raise max_iter" in solution.message
+
+
+@iterative
+def test_stops_at_the_papers_tolerance(solver):
+    system = make_system(hidden_outputs((3, 4)))
+    full = solver.solve(system, 1.5, np.full(2, 0.1))
+    tol = 0.5 * (full.error_history[0] + full.error_history[-1])
+    solution = replace(solver, tol=tol).solve(system, 1.5, np.full(2, 0.1))
+    assert solution.status is Status.REACHED_TOLERANCE
+    assert solution.error_history[-1] < tol <= solution.error_history[-2]
+    assert solution.n_iter < full.n_iter
+    assert "lower tol" in solution.message
+
+
+@iterative
+def test_stops_at_max_iter(solver):
+    system = make_system(hidden_outputs((3, 4, 5)))
+    solution = replace(solver, max_iter=1).solve(system, 0.9, np.full(3, 0.1))
+    assert solution.status is Status.MAX_ITER
+    assert solution.n_iter == 1
+
+
+def test_jacobi_diverges_above_its_exact_bound_only_and_says_so():
+    members = hidden_outputs((3, 3, 3, 3))
+    members = [0.2 * H + members[0] for H in members]  # members that nearly agree
+    system, ridge = make_system(members), np.full(4, 0.01)
+    exact = decorrelation_bounds(system, ridge).jacobi_exact
+    assert exact < decorrelation_limit(4)
+    solver = BlockJacobi(max_iter=20_000, keep_weights_history=False)
+    below = solver.solve(system, 0.98 * exact, ridge)
+    above = solver.solve(system, 1.02 * exact, ridge)
+    assert below.status is Status.CONVERGED
+    assert below.spectral_radius < 1 < above.spectral_radius
+    assert above.status is Status.DIVERGED
+    assert above.decorrelation_bound == pytest.approx(exact)
+    assert np.isfinite(above.weights).all()
+    assert f"{exact:.4g}" in above.message
+    assert "gauss-seidel" in above.message
+    free = solver.solve(matrix_free(system), 1.02 * exact, ridge)
+    assert free.status is Status.DIVERGED
+    assert free.decorrelation_bound == pytest.approx(16 / 18)
+    for name in ("gauss-seidel", "cg", "cholesky"):
+        assert COUPLED[name].solve(system, 1.02 * exact, ridge).status is not Status.DIVERGED
+
+
+@pytest.mark.parametrize("name", ["gauss-seidel", "cg"])
+def test_beyond_the_limit_the_others_diverge_too(name):
+    members = hidden_outputs((3, 3))
+    system = make_system([members[0], members[0] + 1e-3 * members[1]])
+    solver = replace(COUPLED[name], max_iter=20_000, keep_weights_history=False)
+    solution = solver.solve(system, 2.3, np.full(2, 1e-3))
+    assert solution.status is Status.DIVERGED
+    assert np.isfinite(solution.weights).all()
+    assert solution.decorrelation_bound == 2.0
+
+
+def test_a_jump_out_of_the_numbers_returns_the_last_finite_iterate():
+    system = make_system(hidden_outputs((2, 2)))
+    calls = []
+
+    def product(B):
+        calls.append(1)
+        return system.gram @ B if len(calls) < 3 else np.full_like(B, np.inf)
+
+    broken = replace(matrix_free(system), product_fn=product)
+    solution = BlockJacobi().solve(broken, 0.5, np.full(2, 0.1))
+    assert solution.status is Status.DIVERGED
+    assert solution.n_iter == 1
+    np.testing.assert_array_equal(solution.weights, solution.weights_history[-1])
+
+
+@pytest.mark.parametrize("name", ["naive", "jacobi", "gauss-seidel", "cg"])
+def test_matrix_free_equals_dense(name):
+    system, ridge = make_system(hidden_outputs((3, 4, 1)), n_outputs=2), np.array([0.1, 0.2, 0.3])
+    calls = []
+    dense = SOLVERS[name]().solve(system, 0.8, ridge)
+    free = SOLVERS[name]().solve(matrix_free(system, calls), 0.8, ridge)
+    np.testing.assert_allclose(free.weights, dense.weights, rtol=1e-10)
+    np.testing.assert_allclose(free.error_history, dense.error_history, rtol=1e-10)
+    assert free.status is dense.status
+    # One product with G per iteration, and one for the start.
+    assert len(calls) == free.n_iter + 1
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda s: PseudoInverse().solve(s, 0.5, 0.1),
+        lambda s: Cholesky().solve(s, 0.5, 0.1),
+        lambda s: lambda_path(s, 0.1),
+        lambda s: decorrelation_bounds(s, 0.1),
+    ],
+    ids=["pinv", "cholesky", "path", "bounds"],
+)
+def test_matrix_free_is_refused_where_the_gram_matrix_is_needed(ask):
+    with pytest.raises(TypeError, match="needs the whole Gram matrix, which a MatrixFreeSystem does not hold"):
+        ask(matrix_free(make_system(hidden_outputs((3, 4)))))
+
+
+def test_cg_leaves_an_output_that_has_arrived():
+    system = make_system(hidden_outputs((3, 4)), n_outputs=2)
+    moments = system.moments.copy()
+    moments[:, 0] = 0.0
+    solution = COUPLED["cg"].solve(replace(system, moments=moments), 0.9, np.full(2, 0.1))
+    assert solution.status is Status.CONVERGED
+    assert (solution.weights[:, 0] == 0).all()
+    expected = Cholesky().solve(system, 0.9, np.full(2, 0.1)).weights[:, 1]
+    np.testing.assert_allclose(solution.weights[:, 1], expected, rtol=1e-9)
+
+
+def test_cg_and_gauss_seidel_need_fewer_iterations_than_jacobi():
+    system, ridge = make_system(hidden_outputs((8, 8, 8))), np.full(3, 0.1)
+    counts = {name: solver.solve(system, 1.0, ridge).n_iter for name, solver in ITERATIVE.items()}
+    assert counts["cg"] < counts["jacobi"]
+    assert counts["gauss-seidel"] < counts["jacobi"]
+
+
+def test_cg_ends_after_as_many_steps_as_there_are_eigenvalues():
+    # One node against nine: in whitened coordinates the coupling has the eigenvalues 0 and +-sigma only.
+    system = make_system(hidden_outputs((1, 9)))
+    solution = ConjugateGradient().solve(system, 1.99, np.full(2, 0.1))
+    assert solution.status is Status.CONVERGED
+    assert solution.n_iter <= 3
+
+
+def test_one_member_iterates_once():
+    system = make_system(hidden_outputs((4,)))
+    assert BlockJacobi().solve(system, 0.9, 0.1).n_iter == 1
+    assert ConjugateGradient().solve(system, 0.9, 0.1).n_iter <= 1
+
+
+def test_auto_choice():
+    system = make_system(hidden_outputs((3, 4)))
+    assert choose_solver(system, np.array([0.1, 0.1])) == "cholesky"
+    assert choose_solver(system, np.zeros(2)) == "pinv"
+    assert choose_solver(matrix_free(system), np.array([0.1, 0.1])) == "cg"
+    assert list(SOLVERS) == ["naive", "pinv", "jacobi", "gauss-seidel", "cholesky", "cg"]
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_every_status_has_a_sentence(status):
+    solution = Solution(np.zeros((1, 1)), status, 3, np.zeros(4), detail="of a test")
+    assert solution.message.endswith(".")
+    assert "{" not in solution.message
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_block_factor_whitens_and_does_not_depend_on_units(scale):
+    rng = np.random.default_rng(0)
+    H = rng.standard_normal((20, 4))
+    full, deficient = H.T @ H * scale, H[:, [0, 1, 1, 2]].T @ H[:, [0, 1, 1, 2]] * scale
+    for block, rank in ((full, 4), (deficient, 3)):
+        factor = factor_block(block, 0.0)
+        assert factor.rank == rank
+        assert factor.is_full_rank == (rank == 4)
+        W = factor.unwhiten(np.eye(rank))
+        np.testing.assert_allclose(W.T @ block @ W, np.eye(rank), atol=1e-10)
+        np.testing.assert_allclose(factor.whiten(np.eye(4)), W.T, atol=1e-12 * np.abs(W).max())
+        np.testing.assert_allclose(factor.solve(block), np.linalg.pinv(block, rcond=1e-12) @ block, atol=1e-9)
+
+
+def test_solving_leaves_the_system_as_it_was():
+    system = make_system(hidden_outputs((3, 4)))
+    gram, moments = system.gram.copy(), system.moments.copy()
+    for solver in SOLVERS.values():
+        solver().solve(system, 0.5, np.full(2, 0.1))
+    _ = lambda_path(system, 0.1).gcv
+    decorrelation_bounds(system, 0.1)
+    np.testing.assert_array_equal(system.gram, gram)
+    np.testing.assert_array_equal(system.moments, moments)
