@@ -12,7 +12,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from scne.ncl._blocks import BlockDiagonal, coupling, factor_blocks
 from scne.ncl._coefficients import coefficients, decorrelation_limit
-from scne.ncl._gauss_seidel import sweep
+from scne.ncl._gauss_seidel import iteration_radius
 from scne.ncl._system import EnsembleSystem, LinearSystem, require_gram
 
 # Up to here all eigenvalues cost about a tenth of a second; beyond, Lanczos computes the one we need.
@@ -109,10 +109,7 @@ def spectral_radius_gauss_seidel(system: LinearSystem, decorrelation: float, rid
     0.027778
     """
     system = require_gram(system, "the spectral radius")
-    identity = np.eye(system.n_nodes)
-    c = coefficients(decorrelation, system.n_members)
-    iteration = sweep(system, factor_blocks(system, ridge), c, np.zeros_like(identity), identity)
-    return float(np.abs(linalg.eigvals(iteration, check_finite=False)).max())
+    return iteration_radius(system, factor_blocks(system, ridge), coefficients(decorrelation, system.n_members))
 
 
 def theta_zero(system: LinearSystem, ridge: ArrayLike) -> float:

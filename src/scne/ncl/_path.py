@@ -14,13 +14,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scne.ncl._blocks import EPS, BlockDiagonal, coupling, factor_blocks
+from scne.ncl._blocks import BlockDiagonal, coupling, factor_blocks
 from scne.ncl._coefficients import coefficients, decorrelation_limit, node_ridge
 from scne.ncl._system import Array, EnsembleSystem, LinearSystem, require_gram
 from scne.ncl._tridiagonal import Tridiagonal, tridiagonalise
 
 # Weights of several lambdas are computed together, as many as fit this many numbers (32 MB).
 CHUNK_NUMBERS = 4_000_000
+# Share of the mean squared target below which a residual is nothing but rounding.
+INTERPOLATION = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +90,10 @@ class LambdaPath:
     def gcv(self) -> Array:
         """(RSS / (N q)) / (1 - df/N)^2, infinite where df >= N, shape (k,)."""
         left = 1.0 - self.degrees_of_freedom / self._system.n_rows
-        # Where the fit interpolates, both parts are rounding errors; neither may turn into a winning 0 / 0.
+        # Where the fit interpolates, both parts are rounding errors, those of the residual grown by the condition of
+        # the nodes: fits closer than this are equal, and the one with fewer degrees of freedom wins.
         scale = self._system.target_square.sum() / (self._system.n_rows * self._system.n_outputs)
-        mean_squares = np.maximum(self.errors**2, 100 * EPS * scale)
+        mean_squares = np.maximum(self.errors**2, INTERPOLATION * scale)
         return np.divide(mean_squares, left**2, out=np.full_like(left, np.inf), where=left > 1e-10)
 
     @property

@@ -4,8 +4,8 @@ With H = Q R the least-squares fit on the present nodes is Q Q'y, so a new node 
 and costs a few sums over rows: no pseudo-inverse and no system is solved again. Working on Q instead of the Gram matrix
 H'H keeps the condition of the problem from being squared, which is what lets the search run in single precision.
 
-A ridge r is one more row for each node, with sqrt(r) in the node's column and a target of zero: the least-squares fit on
-the longer columns is the ridge fit, R'R = H'H + r I, and the residual on the data rows is that of the ridge fit.
+A ridge r is one more row for each node, with sqrt(r) in the node's column and a target of zero: the least-squares fit
+on the longer columns is the ridge fit, R'R = H'H + r I, and the residual on the data rows is that of the ridge fit.
 """
 
 from collections.abc import Callable
