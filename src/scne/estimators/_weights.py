@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,10 +24,16 @@ from scne.ncl import (
     decorrelation_limit,
     make_solver,
 )
+from scne.passes import single_threaded_blas
 
 # Ridges that "auto" tries, relative to the mean diagonal of H'H. Below the first, rounding in float64 sums of rows
 # would show in the predictions; above the last, every network is flattened.
 RELATIVE_RIDGES = (1e-8, 1e-6, 1e-4, 1e-2, 1.0)
+# Scores of the cross-validation that differ by less are taken as equal, and the larger ridge wins.
+SCORE_SLACK = 0.02
+# Up to this many nodes one thread solves as fast as several, which would wait for each other on a busy machine, and the
+# bits do not depend on how many threads BLAS has.
+SERIAL_NODES = 1_000
 # "auto" keeps block Jacobi this far inside its exact bound, so that it converges at a fair speed.
 JACOBI_MARGIN = 0.9
 
@@ -84,6 +91,11 @@ def solve_weights(system: LinearSystem, settings: WeightSettings) -> SolvedWeigh
 
     GCV is taken from G, g, y'y and N alone (identities 3 and 4), so it costs no pass over the rows.
     """
+    with single_threaded_blas() if system.n_nodes <= SERIAL_NODES else nullcontext():
+        return _solve_weights(system, settings)
+
+
+def _solve_weights(system: LinearSystem, settings: WeightSettings) -> SolvedWeights:
     choice = None
     decorrelation, ridge = settings.decorrelation, settings.ridge
     if isinstance(decorrelation, str) or isinstance(ridge, str):
@@ -117,7 +129,7 @@ def _choose(
         def limit(candidate: NDArray[np.float64]) -> float:
             return JACOBI_MARGIN * decorrelation_bounds(system, candidate).jacobi_exact
 
-    return choose(system, ridges, lambdas, limit)
+    return choose(system, ridges, lambdas, limit, SCORE_SLACK)
 
 
 def _warn_before(solver: str, system: LinearSystem, decorrelation: float, ridge: NDArray[np.float64]) -> None:
@@ -129,13 +141,13 @@ def _warn_before(solver: str, system: LinearSystem, decorrelation: float, ridge:
             f"Block Jacobi will not converge with decorrelation={decorrelation:g}: on these rows it does so below "
             f"{bound:.4g}. Use a smaller decorrelation, or solver='gauss-seidel' or 'cholesky', which take any.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
 def _warn_after(solution: Solution) -> None:
     if solution.status in (Status.MAX_ITER, Status.DIVERGED):
-        warnings.warn(solution.message, ConvergenceWarning, stacklevel=4)
+        warnings.warn(solution.message, ConvergenceWarning, stacklevel=5)
 
 
 def _checked_decorrelation(decorrelation: Any, n_members: int) -> float | str:

@@ -207,13 +207,18 @@ def choose(
     ridges: Sequence[ArrayLike],
     decorrelations: ArrayLike | None = None,
     limit: float | Callable[[Array], float] | None = None,
+    slack: float = 0.0,
 ) -> Choice:
-    """Choose lambda and a uniform ridge by generalised cross-validation.
+    """Choose lambda and the ridge by generalised cross-validation; each of `ridges` is a number or an (M,) array.
 
     It costs one path per ridge and no pass over the rows.  `limit` is a bound that lambda must stay below, or
     a function from the ridge, (M,), to one (so that block Jacobi converges: ``lambda r: 0.99 *
     decorrelation_bounds(system, r).jacobi_exact``).  lambda = 0 is always allowed.  GCV does not see that the
     nodes themselves were chosen on the same rows; prefer rows held out from that.
+
+    Among ridges whose best scores are within the share `slack` of the least, the largest is taken: on many rows the
+    score is flat over decades of small ridges, but the weights, and with them predictions off the training rows, are
+    not.
 
     Examples
     --------
@@ -241,7 +246,10 @@ def choose(
             f"no pair of the {len(gcv)} ridges and {len(lambdas)} decorrelations has a finite GCV score: "
             "give larger ridges, more rows than degrees of freedom, or decorrelations below the limit"
         )
-    row, column = divmod(int(np.argmin(table)), table.shape[1])
+    scores = table.min(axis=1)
+    sizes = np.where(scores <= (1.0 + slack) * scores.min(), [candidate.sum() for candidate in candidates], -np.inf)
+    row = int(np.argmax(sizes)) if slack else int(np.argmin(scores))
+    column = int(np.argmin(table[row]))
     return Choice(
         decorrelation=float(lambdas[column]),
         ridge=candidates[row],

@@ -1,0 +1,160 @@
+"""The SC-III search against its own floor: the bare kernel on the same number of activations.
+
+    python benchmarks/search.py [--rows 463715] [--nodes 61] [--rounds 5]
+
+The size is that of the paper's Year data with its first feature group: 12 columns, 61 nodes, 100 candidates, float32.
+The bare kernel is what no search can do without: a blocked product, tanh in place, and two reductions (e'h and h'h),
+on the same threads. Search and kernel run in turns in one process, and ratios are of medians. Memory is the growth of
+the peak resident size over that with the input loaded. The last part doubles the rows.
+"""
+
+import argparse
+import os
+import statistics
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from scne.networks import SearchSettings, build_network, prepare_search
+from scne.passes import Engine, available_threads, single_threaded_blas, stripe_rows
+from scne.rows import ArrayRows, ColumnStatistics, input_statistics, learn_scaling, target_statistics
+
+COLUMNS, CANDIDATES = 12, 100
+SCOPES = (0.5, 1.0, 3.0, 5.0, 7.0, 9.0, 15.0, 25.0, 50.0, 100.0, 150.0, 200.0)
+CONTRACTION = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
+BLOCK_ROWS = 4_096
+
+
+def make_rows(n: int) -> ArrayRows:
+    rng = np.random.default_rng(0)
+    inputs = rng.random((n, COLUMNS), dtype=np.float32)
+    signal = np.sin(6 * inputs[:, 0]) * inputs[:, 1] + inputs[:, 2] ** 2
+    return ArrayRows(inputs, (signal + 0.3 * rng.standard_normal(n)).astype(np.float64)[:, None])
+
+
+def settings(nodes: int, criterion: str) -> SearchSettings:
+    return SearchSettings(
+        max_hidden=nodes,
+        tol=0.0,
+        n_candidates=CANDIDATES,
+        batch_size=1,
+        scopes=SCOPES,
+        contraction=CONTRACTION,
+        scope_search="first",
+        activation="sigmoid",
+        criterion=criterion,
+        direct_link=False,
+        ridge=0.0,
+        n_iter_no_change=None,
+    )
+
+
+def search(rows: ArrayRows, nodes: int, criterion: str) -> tuple[float, int]:
+    """Seconds of the whole search, scaling included, and the pools that it scored."""
+    start = time.perf_counter()
+    with Engine(available_threads()) as engine:
+        step = stripe_rows(rows.n_rows)
+        inputs = engine.reduce(input_statistics, rows.stripes(step), ColumnStatistics.combined)
+        targets = engine.reduce(target_statistics, rows.stripes(step), ColumnStatistics.combined)
+        prepared = prepare_search(
+            rows, np.arange(COLUMNS), learn_scaling(inputs, "0-1"), learn_scaling(targets, "standard"), engine
+        )
+        built = build_network(prepared, settings(nodes, criterion), 0, 0, engine, memory_budget=1e9)
+    seconds = time.perf_counter() - start
+    # Every node tried the scopes in order up to its own.
+    return seconds, int(sum(SCOPES.index(scope) + 1 for scope in built.scopes))
+
+
+def bare_kernel(rows: ArrayRows, pools: int) -> float:
+    """Seconds for product, tanh and two reductions on as many pools, in blocks, on all cores."""
+    n = rows.n_rows
+    inputs = np.ones((n, COLUMNS + 1), dtype=np.float32)
+    inputs[:, :-1] = rows.inputs
+    residual = rows.targets.astype(np.float32)
+    weights = np.random.default_rng(1).uniform(-1, 1, (COLUMNS + 1, CANDIDATES)).astype(np.float32)
+    own = threading.local()
+
+    def stripe(first: int) -> tuple[np.ndarray, np.ndarray]:
+        if not hasattr(own, "outputs"):
+            own.outputs = np.empty((BLOCK_ROWS, CANDIDATES), dtype=np.float32)
+        moments, squares = np.zeros(CANDIDATES), np.zeros(CANDIDATES)
+        for start in range(first, min(first + 4 * BLOCK_ROWS, n), BLOCK_ROWS):
+            block = inputs[start : start + BLOCK_ROWS]
+            outputs = own.outputs[: len(block)]
+            np.matmul(block, weights, out=outputs)
+            np.tanh(outputs, out=outputs)
+            moments += (residual[start : start + BLOCK_ROWS].T @ outputs)[0]
+            squares += np.einsum("nt,nt->t", outputs, outputs)
+        return moments, squares
+
+    with single_threaded_blas(), ThreadPoolExecutor(available_threads()) as pool:
+        start = time.perf_counter()
+        for _ in range(pools):
+            for _ in pool.map(stripe, range(0, n, 4 * BLOCK_ROWS)):
+                pass
+        return time.perf_counter() - start
+
+
+class PeakMemory:
+    """Growth of the resident size while the block runs, sampled every few milliseconds."""
+
+    def __enter__(self) -> "PeakMemory":
+        self._start = self._peak = self._resident()
+        self._running = True
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def _resident(self) -> int:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def _watch(self) -> None:
+        while self._running:
+            self._peak = max(self._peak, self._resident())
+            time.sleep(0.005)
+
+    def __exit__(self, *_: object) -> None:
+        self._running = False
+        self._thread.join()
+        self.megabytes = (self._peak - self._start) / 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=463_715)
+    parser.add_argument("--nodes", type=int, default=61)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    rows = make_rows(options.rows)
+    print(f"{rows.n_rows:,} rows x {COLUMNS} columns, {options.nodes} nodes, {available_threads()} threads, float32")
+    with PeakMemory() as memory:
+        search(rows, options.nodes, "paper")
+    print(f"memory beyond the input: {memory.megabytes:.0f} MB (bound 300)")
+    bare_kernel(rows, 2)
+    for criterion in ("paper", "orthogonal"):
+        ours, floors = [], []
+        for _ in range(options.rounds):
+            seconds, pools = search(rows, options.nodes, criterion)
+            ours.append(seconds)
+            floors.append(bare_kernel(rows, pools))
+        mine, floor = statistics.median(ours), statistics.median(floors)
+        rate = pools * CANDIDATES * rows.n_rows / mine / 1e6
+        bound = " (bound 1.5)" if criterion == "paper" else ""
+        print(
+            f"criterion {criterion:<10} search {mine:6.2f} s, bare kernel {floor:6.2f} s on {pools} pools: "
+            f"ratio {mine / floor:.2f}{bound}, {rate:.0f} million activations/s"
+        )
+    times = {}
+    for n in (rows.n_rows // 2, rows.n_rows):
+        half = ArrayRows(rows.inputs[:n], rows.targets[:n])
+        runs = [search(half, options.nodes, "paper") for _ in range(options.rounds)]
+        times[n] = statistics.median(seconds / pools for seconds, pools in runs)
+    small, large = times.values()
+    print(f"doubling the rows costs {large / small:.2f} times the time per pool (bound 2.1)")
+
+
+if __name__ == "__main__":
+    main()

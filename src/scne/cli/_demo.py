@@ -1,0 +1,249 @@
+"""The demonstration: every way to build the ensemble, on the same real rows."""
+
+import platform
+import time
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor, __version__
+from scne.datasets import load_beijing_air
+from scne.ncl import DecorrelationBounds, default_decorrelations
+from scne.passes import announce, available_threads
+
+PAPER_DECORRELATION = 0.1
+VALIDATION_FRACTION = 0.2
+ALGORITHMS = {
+    "pinv": "pseudo-inverse (Alg. 1)",
+    "jacobi": "Jacobi (Alg. 2)",
+    "gauss-seidel": "Gauss-Seidel (Alg. 3)",
+}
+LINEAR = "linear"
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """One line of the comparison.
+
+    Attributes
+    ----------
+    model, method : str
+    decorrelation : float or None
+        lambda; None for a model that has none.
+    train_error, test_error : float
+        Root mean square errors in micrograms per cubic metre.
+    r2 : float
+        Coefficient of determination on the test rows.
+    build_seconds, solve_seconds : float or None
+        To find the hidden nodes and sum the rows, and to solve for the output weights.
+    """
+
+    model: str
+    method: str
+    decorrelation: float | None
+    train_error: float
+    test_error: float
+    r2: float
+    build_seconds: float | None
+    solve_seconds: float
+
+    @property
+    def name(self) -> str:
+        """Model and method in one."""
+        return f"{self.model}, {self.method}"
+
+
+@dataclass(frozen=True)
+class DemoPath:
+    """Errors along lambda."""
+
+    decorrelations: NDArray[np.float64]
+    train: NDArray[np.float64]
+    test: NDArray[np.float64]
+    gcv: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """All that the table and the page show."""
+
+    rows: tuple[ModelRow, ...]
+    best: int
+    ensemble: SCNERegressor
+    histories: dict[str, NDArray[np.float64]]
+    reference_error: float
+    path: DemoPath
+    bounds: DecorrelationBounds
+    contributions: dict[str, float]
+    truth: NDArray[np.float64]
+    prediction: NDArray[np.float64]
+    target_scale: float
+    n_train: int
+    n_test: int
+    n_columns: int
+    seed: int
+    quick: bool
+    seconds: float
+    facts: dict[str, str]
+
+
+@dataclass(frozen=True)
+class _Split:
+    X_train: Any
+    y_train: NDArray[np.float64]
+    X_test: Any
+    y_test: NDArray[np.float64]
+
+    def row(
+        self, model: Any, name: str, method: str, build: float | None, solve: float, decorrelation: float | None
+    ) -> ModelRow:
+        test = model.predict(self.X_test)
+        return ModelRow(
+            name,
+            method,
+            decorrelation,
+            rmse(model.predict(self.X_train), self.y_train),
+            rmse(test, self.y_test),
+            1.0 - float(np.mean((test - self.y_test) ** 2) / np.var(self.y_test)),
+            build,
+            solve,
+        )
+
+
+def rmse(prediction: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
+    """Root mean square error."""
+    return float(np.sqrt(np.mean((prediction - truth) ** 2)))
+
+
+def run_demo(seed: int = 0, quick: bool = False) -> DemoResult:
+    """Fit and compare all models on the embedded sample.
+
+    Parameters
+    ----------
+    seed : int
+    quick : bool
+        Small networks, every fourth hour.
+    """
+    started = time.perf_counter()
+    sample = load_beijing_air()
+    step = 4 if quick else 1
+    n_nodes = 25 if quick else 100
+    n = sample.n_train
+    names = sample.feature_names
+    groups = {group: [names.index(column) for column in columns] for group, columns in sample.groups.items()}
+    split = _Split(sample.data[:n:step], sample.target[:n:step], sample.data[n::step], sample.target[n::step])
+
+    # Concentrations have long tails: scaled to 0-1, nearly all hours would lie in a corner of the range.
+    base = SCNRegressor(n_nodes, scaling="standard", validation_fraction=VALIDATION_FRACTION)
+    chosen, build, solve = _timed_fit(SCNERegressor(base, groups=groups, random_state=seed), split)
+    drawn, drawn_build, drawn_solve = _timed_fit(
+        DNNERegressor(RVFLRegressor(n_nodes, direct_link=False, scaling="standard"), groups=groups, random_state=seed),
+        split,
+    )
+    rows = [_linear_row(split)]
+    histories = {}
+    for model, name, seconds in ((drawn, "DNNE", drawn_build), (chosen, "SCNE", build)):
+        for solver, method in {"naive": "naive average", **ALGORITHMS}.items():
+            if name == "DNNE" and solver in ("pinv", "jacobi"):
+                continue  # The three algorithms solve one system; once is enough for the rival.
+            other, seconds_to_solve = _timed_reweight(model, solver)
+            lam = 0.0 if solver == "naive" else PAPER_DECORRELATION
+            rows.append(split.row(other, name, method, seconds, seconds_to_solve, lam))
+            if name == "SCNE" and other.solution_.n_iter:
+                histories[solver] = other.solution_.error_history
+    rows.append(split.row(drawn, "DNNE", "λ chosen", drawn_build, drawn_solve, drawn.decorrelation_))
+    rows.append(split.row(chosen, "SCNE", "λ chosen", build, solve, chosen.decorrelation_))
+    rows.sort(key=lambda row: [LINEAR, "DNNE", "SCNE"].index(row.model))
+
+    exact = chosen.reweighted(solver="cholesky", decorrelation=PAPER_DECORRELATION, ridge=chosen.ridge_)
+    prediction = chosen.predict(split.X_test)
+    return DemoResult(
+        rows=tuple(rows),
+        best=int(np.argmin([row.test_error for row in rows])),
+        ensemble=chosen,
+        histories=histories,
+        reference_error=float(exact.solution_.error_history[-1]),
+        path=_path(chosen, split, 25 if quick else 49),
+        bounds=chosen.decorrelation_bounds(),
+        contributions=_contributions(chosen, split, seed),
+        truth=split.y_test,
+        prediction=prediction,
+        target_scale=float(chosen.target_scaling_.scale[0]),
+        n_train=len(split.y_train),
+        n_test=len(split.y_test),
+        n_columns=sample.data.shape[1],
+        seed=seed,
+        quick=quick,
+        seconds=time.perf_counter() - started,
+        facts=_facts(),
+    )
+
+
+def _timed_fit(model: SCNERegressor, split: _Split) -> tuple[SCNERegressor, float, float]:
+    """Fit, and the seconds to build and to choose and solve."""
+    start = time.perf_counter()
+    model.fit(split.X_train, split.y_train)
+    whole = time.perf_counter() - start
+    start = time.perf_counter()
+    model.reweighted()
+    solve = time.perf_counter() - start
+    return model, max(0.0, whole - solve), solve
+
+
+def _timed_reweight(model: SCNERegressor, solver: str) -> tuple[SCNERegressor, float]:
+    start = time.perf_counter()
+    other = model.reweighted(solver=solver, decorrelation=PAPER_DECORRELATION, ridge=model.ridge_)
+    return other, time.perf_counter() - start
+
+
+def _linear_row(split: _Split) -> ModelRow:
+    start = time.perf_counter()
+    model = make_pipeline(StandardScaler(), Ridge()).fit(split.X_train, split.y_train)
+    return split.row(model, LINEAR, "ridge regression", None, time.perf_counter() - start, None)
+
+
+def _path(model: SCNERegressor, split: _Split, n: int) -> DemoPath:
+    lambdas = np.unique(np.append(default_decorrelations(len(model.members_), n), model.decorrelation_))
+    train, test = [], []
+    for done, decorrelation in enumerate(lambdas, start=1):
+        other = model.reweighted(solver="cholesky", decorrelation=float(decorrelation), ridge=model.ridge_)
+        train.append(float(other.solution_.error_history[-1]) * float(model.target_scaling_.scale[0]))
+        test.append(rmse(other.predict(split.X_test), split.y_test))
+        announce("walking along lambda", done, len(lambdas))
+    gcv = np.sqrt(model.decorrelation_path(lambdas).gcv) * float(model.target_scaling_.scale[0])
+    return DemoPath(lambdas, np.array(train), np.array(test), gcv)
+
+
+def _contributions(model: SCNERegressor, split: _Split, seed: int, repeats: int = 5) -> dict[str, float]:
+    """Increase of the test error when one source's rows are shuffled.
+
+    A network sees its own columns only, so shuffling them shuffles its outputs: no prediction is made again.
+    """
+    outputs = model.predict_members(split.X_test)
+    whole = rmse(outputs.mean(axis=0), split.y_test)
+    generator = np.random.default_rng(seed)
+    increases = {}
+    for m, name in enumerate(model.groups_):
+        errors = []
+        for _ in range(repeats):
+            shuffled = outputs.copy()
+            shuffled[m] = generator.permutation(shuffled[m])
+            errors.append(rmse(shuffled.mean(axis=0), split.y_test))
+        increases[name] = float(np.mean(errors)) - whole
+    return increases
+
+
+def _facts() -> dict[str, str]:
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
+    return {
+        "scne": __version__,
+        "Python": platform.python_version(),
+        "Packages": packages,
+        "Machine": f"{platform.system()} {platform.machine()}, {available_threads()} cores",
+    }

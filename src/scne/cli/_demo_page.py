@@ -1,0 +1,167 @@
+"""The demonstration as a page with pictures."""
+
+from scne.cli._demo import PAPER_DECORRELATION, VALIDATION_FRACTION, DemoResult
+from scne.cli._demo_table import table_cells
+from scne.report import (
+    BuildingCurve,
+    Page,
+    bars_height,
+    draw_building,
+    draw_comparison,
+    draw_contributions,
+    draw_convergence,
+    draw_lambda_path,
+    draw_predicted,
+)
+
+UNIT = "µg/m³"
+COLUMNS = ("model", "λ", "train RMSE", "test RMSE", "R²", "build s", "solve s")
+
+
+def demo_page(result: DemoResult) -> Page:
+    """Lay out the results of `scne demo`."""
+    best = result.rows[result.best]
+    page = Page(
+        "Fine particles in Beijing, from three sources",
+        f"One network reads the other pollutants, one the weather, one the calendar; together they predict the hourly "
+        f"concentration of fine particles (PM2.5). {result.n_train:,} hours up to February 2016 were learned, "
+        f"{result.n_test:,} later ones predicted.",
+    )
+    _comparison(page, result)
+    _building(page, result)
+    _decorrelation(page, result)
+    _convergence(page, result)
+    _sources(page, result)
+    page.section("How this page was made")
+    command = f"scne demo --seed {result.seed}" + (" --quick" if result.quick else "")
+    page.facts(
+        {
+            "Command": f"`{command}`",
+            "Seconds": f"{result.seconds:.1f}",
+            "Best model": f"{best.name}: {best.test_error:.2f} {UNIT}",
+            **result.facts,
+            "Data": "Song Chen, Beijing Multi-Site Air Quality, UCI Machine Learning Repository, "
+            "https://doi.org/10.24432/C5RK5G, licence CC BY 4.0; station Nongzhanguan, hours without gaps",
+        }
+    )
+    return page
+
+
+def _comparison(page: Page, result: DemoResult) -> None:
+    page.section(
+        "The comparison",
+        "All models learn the same rows. SCNE searches its hidden nodes (SC-III), DNNE draws them at random; within "
+        "each, the lines differ only in how the output weights are solved. λ = 0 averages independent networks, "
+        f"λ = {PAPER_DECORRELATION} is the paper's, and the chosen one has the least score of generalised "
+        "cross-validation.",
+    )
+    page.table(
+        COLUMNS,
+        [[row.name, *table_cells(row)[2:]] for row in result.rows],
+        caption=f"Errors in {UNIT}. Build: finding the nodes and summing the rows, once for all lines of a model. "
+        "Solve: the output weights; for a chosen λ with the choice.",
+        highlight=result.best,
+        align="lrrrrrr",
+    )
+    names = [row.name for row in result.rows]
+    page.figure(
+        lambda ax: draw_comparison(
+            ax,
+            names,
+            [row.test_error for row in result.rows],
+            highlight=names[result.best],
+            error=f"test RMSE ({UNIT})",
+        ),
+        caption="Errors on the later hours.",
+        alt="Dot chart of the test error of each model; the best is "
+        + f"{names[result.best]} with {result.rows[result.best].test_error:.2f}.",
+        height=bars_height(len(names)),
+    )
+
+
+def _building(page: Page, result: DemoResult) -> None:
+    curves = {}
+    for member in result.ensemble.members_:
+        search = member.search
+        if search is not None and search.validation_curve is not None:
+            curves[member.name] = BuildingCurve(
+                search.training_curve * result.target_scale,
+                search.validation_curve * result.target_scale,
+                kept=member.layer.n_nodes,
+            )
+    kept = ", ".join(f"{name} {curve.kept}" for name, curve in curves.items())
+    page.section(
+        "Building the networks",
+        f"Every node is the best of 100 candidates. {VALIDATION_FRACTION:.0%} of the hours are only watched; each "
+        f"network keeps the number of nodes with the least error on them ({kept}).",
+    )
+    page.figure(
+        lambda ax: draw_building(ax, curves, error=f"RMSE ({UNIT})"),
+        caption="Error of each network alone while nodes are added: solid for the hours it learns, dashed for those it "
+        "watches.",
+        alt="Line chart: the error of each network falls as nodes are added.",
+    )
+
+
+def _decorrelation(page: Page, result: DemoResult) -> None:
+    bounds = result.bounds
+    page.section(
+        "From averaging to joint fitting",
+        "λ decides how much the networks divide the work among themselves: at 0 each explains what it can alone, "
+        f"at M/(M-1) = {bounds.positive_definite:.4g} they are one joint regression. Block Jacobi converges on these "
+        f"rows below {bounds.jacobi_exact:.4g}; the paper's bound gives {bounds.paper:.4g}, the bound for any data "
+        f"{bounds.jacobi_any_data:.4g}.",
+    )
+    marks = {"Jacobi, any data": bounds.jacobi_any_data, "Jacobi, these rows": bounds.jacobi_exact}
+    page.figure(
+        lambda ax: draw_lambda_path(
+            ax,
+            result.path.decorrelations,
+            result.path.train,
+            result.path.test,
+            criterion=result.path.gcv,
+            criterion_name="cross-validation score",
+            chosen=result.ensemble.decorrelation_,
+            marks=marks,
+            paper=PAPER_DECORRELATION,
+            error=f"RMSE ({UNIT})",
+        ),
+        caption="Errors along λ; the score is the square root of the generalised cross-validation score.",
+        alt="Line chart: training and test error fall along lambda, most of it near the end.",
+    )
+
+
+def _convergence(page: Page, result: DemoResult) -> None:
+    page.section(
+        "Convergence of the iterations",
+        "Algorithms 2 and 3 start from the naive average and approach the exact solution at "
+        f"λ = {PAPER_DECORRELATION}, by a constant factor in each iteration.",
+    )
+    page.figure(
+        lambda ax: draw_convergence(ax, result.histories, reference=result.reference_error),
+        caption="Relative distance of the ensemble's training error from that of the exact solution.",
+        alt="Line chart on a logarithmic scale: the distance falls by a constant factor with each iteration.",
+    )
+
+
+def _sources(page: Page, result: DemoResult) -> None:
+    page.section(
+        "What each source contributes",
+        "The rows of one source are shuffled among the test hours, so that it carries no information, and the error "
+        "rises by so much.",
+    )
+    page.figure(
+        lambda ax: draw_contributions(
+            ax, list(result.contributions), list(result.contributions.values()), error=f"RMSE ({UNIT})"
+        ),
+        caption="Increase of the test error when a source is shuffled (mean of five shuffles).",
+        alt="Bar chart: " + ", ".join(f"{name} {value:+.1f}" for name, value in result.contributions.items()) + ".",
+        height=bars_height(len(result.contributions)),
+    )
+    page.figure(
+        lambda ax: draw_predicted(ax, result.truth, result.prediction, target=f"PM2.5 ({UNIT})"),
+        caption="Predicted against measured on the later hours, for SCNE with λ chosen.",
+        alt="Density of predicted against measured concentrations around the diagonal.",
+        width=5.4,
+        height=4.4,
+    )

@@ -1,0 +1,135 @@
+"""The command as a user runs it: a real process, a real terminal, real files."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import scne
+
+SCNE = [sys.executable, "-c", "from scne.cli import main; main()"]
+
+
+def run(*arguments, cwd, **environment):
+    return subprocess.run(
+        [*SCNE, *arguments],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    return run("demo", "--quick", cwd=folder), folder / "scne-demo.html"
+
+
+def test_demo_prints_one_line_for_each_model(quick):
+    finished, _ = quick
+    assert finished.returncode == 0, finished.stderr
+    for words in ("ridge regression", "naive average", "Alg. 1", "Alg. 2", "Alg. 3", "λ chosen", "DNNE", "SCNE"):
+        assert words in finished.stdout
+
+
+def test_demo_is_readable_when_piped(quick):
+    finished, _ = quick
+    assert "\x1b" not in finished.stdout + finished.stderr
+    table = [line for line in finished.stdout.splitlines() if line.startswith((" SCNE", " DNNE", " linear", " model"))]
+    assert len(table) == 10
+    assert max(map(len, table)) <= 80
+    assert "…" not in "".join(table)
+    assert finished.stderr == ""
+
+
+def test_demo_writes_a_page_that_needs_nothing_else(quick):
+    _, page = quick
+    text = page.read_text(encoding="utf-8")
+    assert len(re.findall(r"<figure", text)) == 6
+    assert not re.search(r'(?:src|srcset)="(?!data:)', text)
+    for heading in ("The comparison", "Building the networks", "Convergence", "What each source contributes"):
+        assert heading in text
+    assert "CC BY 4.0" in text
+
+
+def test_the_three_algorithms_agree_and_the_chosen_lambda_is_better(quick):
+    finished, _ = quick
+    errors = {}
+    for line in finished.stdout.splitlines():
+        match = re.match(r" (SCNE|DNNE|linear)\s+(.*?)\s{2,}(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s*$", line)
+        if match:
+            errors[match[1], match[2]] = float(match[5])
+    algorithms = [error for (model, method), error in errors.items() if model == "SCNE" and "Alg." in method]
+    assert len(algorithms) == 3
+    assert max(algorithms) - min(algorithms) <= 0.01
+    assert errors["SCNE", "λ chosen"] < min(errors["linear", "ridge regression"], *algorithms)
+    assert errors["SCNE", "naive average"] > max(algorithms)
+
+
+def test_same_seed_same_errors(quick, tmp_path):
+    again = run("demo", "--quick", "--out", "again.html", cwd=tmp_path)
+    without_seconds = [re.sub(r"(\s+\S+\s+\S+\s*)$", "", line) for line in again.stdout.splitlines() if "SCNE" in line]
+    assert without_seconds == [
+        re.sub(r"(\s+\S+\s+\S+\s*)$", "", line) for line in quick[0].stdout.splitlines() if "SCNE" in line
+    ]
+    other = run("demo", "--quick", "--seed", "1", cwd=tmp_path)
+    assert other.returncode == 0
+    assert other.stdout != again.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["demo", "--quick", "--out", "nowhere/page.html"], 1, "nowhere"),
+        (["demo", "--seed", "-1"], 2, "'-1'"),
+        (["demo", "--seed", "many"], 2, "many"),
+        (["dmo"], 2, "dmo"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(arguments, status, words, tmp_path):
+    finished = run(*arguments, cwd=tmp_path)
+    assert finished.returncode == status
+    assert words in finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_version_and_help(tmp_path):
+    assert run("--version", cwd=tmp_path).stdout.strip() == f"scne {scne.__version__}"
+    assert "demo" in run("--help", cwd=tmp_path).stdout
+    assert "--quick" in run("demo", "--help", cwd=tmp_path).stdout
+
+
+def test_progress_is_shown_on_a_terminal(tmp_path):
+    main_end, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*SCNE, "demo", "--quick"],
+        cwd=tmp_path,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"},
+        stdout=subprocess.DEVNULL,
+        stderr=terminal,
+    )
+    os.close(terminal)
+    seen = b""
+    while process.poll() is None or select.select([main_end], [], [], 0)[0]:
+        if select.select([main_end], [], [], 0.1)[0]:
+            try:
+                seen += os.read(main_end, 65536)
+            except OSError:
+                break
+    os.close(main_end)
+    assert process.wait() == 0
+    for stage in (b"building pollutants", b"building weather", b"building calendar", b"walking along lambda"):
+        assert stage in seen
+
+
+def test_the_command_is_installed():
+    assert (Path(sys.executable).parent / "scne").exists()
