@@ -20,9 +20,10 @@ from scne.networks._activations import Activation
 from scne.networks._search_rows import SearchRows
 from scne.passes import Engine, PoolBlock, PoolSums, score_pool
 
-# A vector that keeps more than half of its squared norm is orthogonal to working precision after one projection; below
-# that a second one is needed, and enough ("twice is enough", Kahan and Parlett).
-_PROJECT_AGAIN_BELOW = 0.5
+# One projection leaves errors of the size of the vector's rounding errors. While the vector keeps a tenth of its norm
+# they stay below ten units of rounding; where it keeps less, a second projection is needed, and enough ("twice is
+# enough", Kahan and Parlett).
+_PROJECT_AGAIN_BELOW = 0.01
 
 
 class _Projected(NamedTuple):
@@ -87,6 +88,7 @@ class GrowingBasis:
         fits = capacity * rows.n_rows * dtype.itemsize <= memory_budget
         # Pages that are never written are never taken: a network that stops early pays for its own nodes only.
         self._stored: NDArray[Any] | None = np.empty((capacity, rows.n_rows), dtype=dtype) if fits else None
+        self._fresh = np.empty(rows.n_rows)
         self._squares = engine.reduce(self._residual_squares, self._stripes, np.add)
 
     @property
@@ -179,7 +181,7 @@ class GrowingBasis:
         return solve_triangular(self.factor[: self.size, : self.size], coefficients)
 
     def _append(self, outputs: Callable[[slice], NDArray]) -> bool:
-        fresh = np.empty(self.rows.n_rows)
+        fresh = self._fresh
         ridge_row = np.zeros(len(self.factor))
         ridge_row[self.size] = np.sqrt(self.ridge)
         before = self._project(fresh, ridge_row, outputs=outputs)
@@ -188,7 +190,7 @@ class GrowingBasis:
         if after.square < _PROJECT_AGAIN_BELOW * before.square:
             again = after.coefficients
             coefficients = coefficients + again
-            after = self._project(fresh, ridge_row, remove=again)
+            after = self._project(fresh, ridge_row, remove=again, last=True)
         if not after.square > self.dependence * before.square:
             return False
 
@@ -196,7 +198,8 @@ class GrowingBasis:
         share = after.moments / norm
 
         def finish(part: slice) -> NDArray[np.float64]:
-            unit = fresh[part] / norm
+            unit = fresh[part]
+            unit /= norm
             if self._stored is not None:
                 self._stored[self.size, part] = unit
             self.residual[part] -= unit[:, None] * share
@@ -223,10 +226,11 @@ class GrowingBasis:
         *,
         outputs: Callable[[slice], NDArray] | None = None,
         remove: NDArray[np.float64] | None = None,
+        last: bool = False,
     ) -> _Projected:
         """Fill `vector` with outputs, or take a combination of Q off it, then Q'v, v'v and e'v over training rows.
 
-        `ridge_row` is what the vector has in the rows of the ridge.
+        `ridge_row` is what the vector has in the rows of the ridge; the `last` projection needs no Q'v.
         """
         if remove is not None:
             ridge_row -= remove @ self._ridge_rows[: self.size]
@@ -243,7 +247,7 @@ class GrowingBasis:
             if not self.rows.is_training(part):
                 return _Projected(np.zeros(self.size), np.zeros(()), np.zeros(self._n_targets))
             return _Projected(
-                (columns @ here.astype(dtype)).astype(np.float64),
+                np.zeros(self.size) if last else (columns @ here.astype(dtype)).astype(np.float64),
                 np.asarray(here @ here),
                 self.residual[part].T @ here,
             )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from functools import cache
+from itertools import islice
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -22,6 +23,7 @@ Result = TypeVar("Result")
 STRIPE_ROWS = 16_384
 _FEWEST_STRIPES = 16
 _SMALLEST_STRIPE = 512
+_RUNS_PER_THREAD = 4
 
 
 def stripe_rows(n_rows: int) -> int:
@@ -58,6 +60,17 @@ def single_threaded_blas() -> AbstractContextManager[Any]:
     return _thread_pools().limit(limits=1, user_api="blas")
 
 
+def batched(items: Iterable[Item], length: int) -> Iterator[tuple[Item, ...]]:
+    """Runs of consecutive items (`itertools.batched`, which Python 3.11 does not have)."""
+    rest = iter(items)
+    while run := tuple(islice(rest, length)):
+        yield run
+
+
+def _run_all(kernel: Callable[[Item], Result], items: tuple[Item, ...]) -> list[Result]:
+    return [kernel(item) for item in items]
+
+
 class Engine:
     """Threads that run kernels over stripes; a context manager.
 
@@ -90,18 +103,24 @@ class Engine:
         self._open.close()
 
     def map(self, kernel: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Yield the kernel's results in the order of the items, with few of them in flight at a time."""
+        """Yield the kernel's results in the order of the items, with few of them in flight at a time.
+
+        A list of items is handed out in runs of several, because handing out costs as much as a short kernel; the
+        results still come one by one, so neither their number nor their order depends on the threads. An iterator may
+        be a stream of large blocks and is taken one at a time.
+        """
         if self._pool is None:
             yield from map(kernel, items)
             return
-        running: deque[Future[Result]] = deque()
+        run_length = max(1, len(items) // (_RUNS_PER_THREAD * self.n_threads)) if isinstance(items, list) else 1
+        running: deque[Future[list[Result]]] = deque()
         try:
-            for item in items:
-                running.append(self._pool.submit(kernel, item))
+            for run in batched(items, run_length):
+                running.append(self._pool.submit(_run_all, kernel, run))
                 if len(running) > 2 * self.n_threads:
-                    yield running.popleft().result()
+                    yield from running.popleft().result()
             while running:
-                yield running.popleft().result()
+                yield from running.popleft().result()
         finally:
             for task in running:
                 task.cancel()
