@@ -334,8 +334,8 @@ def test_choose_takes_the_least_score_below_the_limit():
     ridges = [1e-3, 1.0, 100.0]
     choice = choose(system, ridges)
     tables = [lambda_path(system, r).gcv for r in ridges]
-    np.testing.assert_array_equal(choice.gcv, tables)
-    assert np.min(tables) == choice.gcv[ridges.index(choice.ridge[0])].min()
+    np.testing.assert_array_equal(choice.scores, tables)
+    assert np.min(tables) == choice.scores[ridges.index(choice.ridge[0])].min()
     assert choice.ridge.shape == (3,)
     for bound in (choice.decorrelation, choice.decorrelation * 0.8):
         assert choose(system, ridges, limit=bound).decorrelation < bound

@@ -21,7 +21,7 @@ from scne.estimators._network import BuildingSite, NetworkRegressor, draw_seed
 from scne.estimators._parameters import check_choice, check_integer, check_threads
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
-from scne.estimators._weights import SolvedWeights, check_weight_settings, solve_weights
+from scne.estimators._weights import HeldOut, SolvedWeights, check_weight_settings, solve_weights
 from scne.ncl import DecorrelationBounds, LambdaPath, LinearSystem, decorrelation_bounds, lambda_path
 from scne.passes import Engine
 from scne.rows import SCALINGS, resolve_groups
@@ -51,7 +51,8 @@ class SCNERegressor(RegressorMixin, BaseEstimator):
         "naive" leaves the networks as they are (lambda = 0), "pinv", "jacobi" and "gauss-seidel" are Algorithms 1, 2
         and 3; "auto" is "cholesky", or "pinv" when every ridge is zero.
     decorrelation : "auto" or float in [0, M/(M-1)), default="auto"
-        lambda of the paper; "auto" takes the least generalised cross-validation score. (The DNNE code of 2014 means
+        lambda of the paper; "auto" takes the least error on the validation rows, or without any the least score of
+        generalised cross-validation. (The DNNE code of 2014 means
         half of this lambda by the same letter.)
     ridge : "auto", float, or one float per group, default="auto"
         r_m of Remark 2, added to the diagonal of H_m'H_m.
@@ -86,7 +87,7 @@ class SCNERegressor(RegressorMixin, BaseEstimator):
     solution_ : Solution
         Status, iterations, histories of the ensemble error and of B, spectral radius.
     choice_ : Choice or None
-        The cross-validation table from which "auto" chose.
+        The table of scores from which "auto" chose.
     loss_curve_ : ndarray
         Ensemble training error from the naive start to the solution, in units of the scaled target.
     system_ : EnsembleSystem
@@ -202,14 +203,20 @@ class SCNERegressor(RegressorMixin, BaseEstimator):
             members = tuple(template._build_member(group, index, site) for index, group in enumerate(groups))
             layers = [member.layer for member in members]
             system: LinearSystem
+            judge = None
             if self.matrix_free:
                 system = matrix_free_system(data.rows, layers, target_scaling, engine)
                 solved = solve_weights(system, settings)
             else:
                 system = ensemble_system(data.rows, layers, target_scaling, engine)
+                if data.watched is not None:
+                    judge = HeldOut(system, ensemble_system(data.watched, layers, target_scaling, engine))
+                elif held_out is not None:
+                    judged = ensemble_system(data.rows.take(held_out), layers, target_scaling, engine)
+                    judge = HeldOut(system.without(judged), judged)
         if not self.matrix_free:
             # Outside the engine BLAS has its threads back: from here on the work is dense algebra.
-            solved = solve_weights(system, settings)
+            solved = solve_weights(system, settings, judge)
             self.system_ = system
         self.groups_ = {group.name: group.columns for group in groups}
         self.members_ = members

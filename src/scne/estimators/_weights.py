@@ -86,16 +86,24 @@ def check_weight_settings(
     )
 
 
-def solve_weights(system: LinearSystem, settings: WeightSettings) -> SolvedWeights:
-    """Choose what is "auto" by generalised cross-validation, then run the solver.
+@dataclass(frozen=True)
+class HeldOut:
+    """Two systems to choose on: one to fit, and one of rows that neither the search nor that fit has seen."""
 
-    GCV is taken from G, g, y'y and N alone (identities 3 and 4), so it costs no pass over the rows.
+    fitted: EnsembleSystem
+    judged: EnsembleSystem
+
+
+def solve_weights(system: LinearSystem, settings: WeightSettings, held_out: HeldOut | None = None) -> SolvedWeights:
+    """Choose what is "auto" on held-out rows, or without any by generalised cross-validation, then run the solver.
+
+    Both are taken from Gram systems alone (identities 3 and 4), so they cost no pass over the rows.
     """
     with single_threaded_blas() if system.n_nodes <= SERIAL_NODES else nullcontext():
-        return _solve_weights(system, settings)
+        return _solve_weights(system, settings, held_out)
 
 
-def _solve_weights(system: LinearSystem, settings: WeightSettings) -> SolvedWeights:
+def _solve_weights(system: LinearSystem, settings: WeightSettings, held_out: HeldOut | None) -> SolvedWeights:
     choice = None
     decorrelation, ridge = settings.decorrelation, settings.ridge
     if isinstance(decorrelation, str) or isinstance(ridge, str):
@@ -104,7 +112,7 @@ def _solve_weights(system: LinearSystem, settings: WeightSettings) -> SolvedWeig
                 "decorrelation='auto' and ridge='auto' need the whole Gram matrix; with matrix_free=True give both as "
                 "numbers."
             )
-        choice = _choose(system, decorrelation, ridge, settings.solver)
+        choice = _choose(system, decorrelation, ridge, settings.solver, held_out)
         decorrelation = choice.decorrelation
         ridge = choice.ridge if isinstance(ridge, str) else ridge
     name = choose_solver(system, ridge) if settings.solver == "auto" else settings.solver
@@ -116,7 +124,11 @@ def _solve_weights(system: LinearSystem, settings: WeightSettings) -> SolvedWeig
 
 
 def _choose(
-    system: EnsembleSystem, decorrelation: float | str, ridge: NDArray[np.float64] | str, solver: str
+    system: EnsembleSystem,
+    decorrelation: float | str,
+    ridge: NDArray[np.float64] | str,
+    solver: str,
+    held_out: HeldOut | None,
 ) -> Choice:
     scale = float(np.trace(system.gram)) / system.n_nodes
     ridges = [scale * share for share in RELATIVE_RIDGES] if isinstance(ridge, str) else [ridge]
@@ -129,7 +141,8 @@ def _choose(
         def limit(candidate: NDArray[np.float64]) -> float:
             return JACOBI_MARGIN * decorrelation_bounds(system, candidate).jacobi_exact
 
-    return choose(system, ridges, lambdas, limit, SCORE_SLACK)
+    fitted, judged = (system, None) if held_out is None else (held_out.fitted, held_out.judged)
+    return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged)
 
 
 def _warn_before(solver: str, system: LinearSystem, decorrelation: float, ridge: NDArray[np.float64]) -> None:

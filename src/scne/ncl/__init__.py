@@ -18,6 +18,7 @@ from scne.ncl._bounds import (
     theta_zero,
 )
 from scne.ncl._cg import ConjugateGradient
+from scne.ncl._choice import Choice, choose
 from scne.ncl._cholesky import Cholesky
 from scne.ncl._coefficients import (
     Coefficients,
@@ -30,7 +31,7 @@ from scne.ncl._decomposition import ErrorDecomposition, decompose, noise_varianc
 from scne.ncl._gauss_seidel import BlockGaussSeidel
 from scne.ncl._jacobi import BlockJacobi
 from scne.ncl._naive import Naive
-from scne.ncl._path import Choice, LambdaPath, choose, default_decorrelations, lambda_path
+from scne.ncl._path import LambdaPath, default_decorrelations, lambda_path
 from scne.ncl._pinv import PseudoInverse
 from scne.ncl._registry import SOLVERS, Solver, choose_solver, make_solver
 from scne.ncl._solution import Solution, Status

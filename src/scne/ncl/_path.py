@@ -7,7 +7,6 @@ D)W, whose eigenvalues are mu - 1.  One reduction of S therefore serves every la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -176,85 +175,3 @@ def default_decorrelations(n_members: int, n: int = 100) -> Array:
     linear = np.linspace(1.0, 0.0, n - n // 2, endpoint=False)
     distances = np.concatenate([linear, np.geomspace(0.3, 1e-4, n // 2)])
     return np.unique(decorrelation_limit(n_members) * (1.0 - distances))
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """The decorrelation and ridge of the least GCV score, and the table they were chosen from.
-
-    Attributes
-    ----------
-    decorrelation : float
-        The chosen lambda.
-    ridge : (M,) array
-        The chosen ridge of each member.
-    ridges, decorrelations : (n, M) and (k,) arrays
-        The candidates.
-    gcv, errors : (n, k) arrays
-        Score (infinite where df >= N or the decorrelation was out of bounds) and training error of each pair.
-    """
-
-    decorrelation: float
-    ridge: Array
-    ridges: Array
-    decorrelations: Array
-    gcv: Array
-    errors: Array
-
-
-def choose(
-    system: LinearSystem,
-    ridges: Sequence[ArrayLike],
-    decorrelations: ArrayLike | None = None,
-    limit: float | Callable[[Array], float] | None = None,
-    slack: float = 0.0,
-) -> Choice:
-    """Choose lambda and the ridge by generalised cross-validation; each of `ridges` is a number or an (M,) array.
-
-    It costs one path per ridge and no pass over the rows.  `limit` is a bound that lambda must stay below, or
-    a function from the ridge, (M,), to one (so that block Jacobi converges: ``lambda r: 0.99 *
-    decorrelation_bounds(system, r).jacobi_exact``).  lambda = 0 is always allowed.  GCV does not see that the
-    nodes themselves were chosen on the same rows; prefer rows held out from that.
-
-    Among ridges whose best scores are within the share `slack` of the least, the largest is taken: on many rows the
-    score is flat over decades of small ridges, but the weights, and with them predictions off the training rows, are
-    not.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> H = rng.standard_normal((50, 6))
-    >>> system = EnsembleSystem.from_outputs([H[:, :3], H[:, 3:]], H.sum(axis=1) + rng.standard_normal(50))
-    >>> choice = choose(system, [0.01, 1.0], limit=1.5)
-    >>> choice.gcv.shape, 1.4 < choice.decorrelation < 1.5
-    ((2, 100), True)
-    """
-    system = require_gram(system, "the choice by generalised cross-validation")
-    candidates = [np.broadcast_to(np.asarray(r, dtype=np.float64), (system.n_members,)).copy() for r in ridges]
-    gcv, errors = [], []
-    for ridge in candidates:
-        path = lambda_path(system, ridge, decorrelations)
-        bound = limit(path.ridge) if callable(limit) else limit
-        lambdas = path.decorrelations
-        allowed = (lambdas == 0) | (lambdas < (np.inf if bound is None else bound))
-        gcv.append(np.where(allowed, path.gcv, np.inf))
-        errors.append(path.errors)
-    table = np.stack(gcv)
-    if not np.isfinite(table).any():
-        raise ValueError(
-            f"no pair of the {len(gcv)} ridges and {len(lambdas)} decorrelations has a finite GCV score: "
-            "give larger ridges, more rows than degrees of freedom, or decorrelations below the limit"
-        )
-    scores = table.min(axis=1)
-    sizes = np.where(scores <= (1.0 + slack) * scores.min(), [candidate.sum() for candidate in candidates], -np.inf)
-    row = int(np.argmax(sizes)) if slack else int(np.argmin(scores))
-    column = int(np.argmin(table[row]))
-    return Choice(
-        decorrelation=float(lambdas[column]),
-        ridge=candidates[row],
-        ridges=np.stack(candidates),
-        decorrelations=lambdas,
-        gcv=table,
-        errors=np.stack(errors),
-    )

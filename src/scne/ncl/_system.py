@@ -148,6 +148,16 @@ class EnsembleSystem(LinearSystem):
             sizes=tuple(block.shape[1] for block in blocks),
         )
 
+    def without(self, other: EnsembleSystem) -> EnsembleSystem:
+        """Return the system of the rows that are not in `other`, whose rows must be among these."""
+        return EnsembleSystem(
+            self.gram - other.gram,
+            self.moments - other.moments,
+            self.target_square - other.target_square,
+            self.n_rows - other.n_rows,
+            self.sizes,
+        )
+
     def product(self, weights: Array) -> Array:
         """Return G B, shape (L, q)."""
         return self.gram @ weights

@@ -96,6 +96,14 @@ class ArrayRows:
         """Sum of the row weights; the number of rows when there are none."""
         return float(self.n_rows) if self.weights is None else float(np.sum(self.weights, dtype=np.float64))
 
+    def take(self, positions: NDArray[np.intp]) -> "ArrayRows":
+        """Some of the rows, copied."""
+        return ArrayRows(
+            self.inputs[positions],
+            None if self.targets is None else self.targets[positions],
+            None if self.weights is None else self.weights[positions],
+        )
+
     def stripes(self, rows: int) -> Iterator[RowBlock]:
         """Yield views of `rows` rows at a time."""
         for start in range(0, self.n_rows, rows):

@@ -1,0 +1,115 @@
+"""Choosing lambda and the ridge from sums over rows alone: no fit is repeated and no row is read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from scne.ncl._path import LambdaPath, lambda_path
+from scne.ncl._system import Array, EnsembleSystem, LinearSystem, require_gram
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The chosen decorrelation and ridge, and the table they were chosen from.
+
+    Attributes
+    ----------
+    decorrelation : float
+        The chosen lambda.
+    ridge : (M,) array
+        The chosen ridge of each member.
+    ridges, decorrelations : (n, M) and (k,) arrays
+        The candidates.
+    scores, errors : (n, k) arrays
+        Mean squared error that each pair is expected to have on new rows (infinite where the pair is not allowed, or
+        a fit has as many degrees of freedom as rows), and its training error.
+    criterion : str
+        Where the scores come from: "generalised cross-validation" or "held-out rows".
+    """
+
+    decorrelation: float
+    ridge: Array
+    ridges: Array
+    decorrelations: Array
+    scores: Array
+    errors: Array
+    criterion: str
+
+
+def choose(
+    system: LinearSystem,
+    ridges: Sequence[ArrayLike],
+    decorrelations: ArrayLike | None = None,
+    *,
+    limit: float | Callable[[Array], float] | None = None,
+    slack: float = 0.0,
+    held_out: EnsembleSystem | None = None,
+) -> Choice:
+    """Choose lambda and the ridge; each of `ridges` is a number or an (M,) array.
+
+    The score is generalised cross-validation on `system`, or the error of the fit to `system` on the rows of another
+    system, `held_out`. GCV does not see that the nodes themselves were chosen on the same rows, so rows held out of
+    that are the better judge. Either way it costs one path per ridge and no pass over the rows.
+
+    `limit` is a bound that lambda must stay below, or a function from the ridge, (M,), to one (so that block Jacobi
+    converges: ``lambda r: 0.99 * decorrelation_bounds(system, r).jacobi_exact``). lambda = 0 is always allowed.
+
+    Among ridges whose best scores are within the share `slack` of the least, the largest is taken: on many rows the
+    score is flat over decades of small ridges, but the weights, and with them predictions off the training rows, are
+    not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> H = rng.standard_normal((50, 6))
+    >>> system = EnsembleSystem.from_outputs([H[:, :3], H[:, 3:]], H.sum(axis=1) + rng.standard_normal(50))
+    >>> choice = choose(system, [0.01, 1.0], limit=1.5)
+    >>> choice.scores.shape, 1.4 < choice.decorrelation < 1.5
+    ((2, 100), True)
+    """
+    system = require_gram(system, "the choice of lambda and the ridge")
+    candidates = [np.broadcast_to(np.asarray(r, dtype=np.float64), (system.n_members,)).copy() for r in ridges]
+    scores, errors = [], []
+    for ridge in candidates:
+        path = lambda_path(system, ridge, decorrelations)
+        bound = limit(path.ridge) if callable(limit) else limit
+        lambdas = path.decorrelations
+        allowed = (lambdas == 0) | (lambdas < (np.inf if bound is None else bound))
+        score = path.gcv if held_out is None else _held_out_squares(path, held_out)
+        scores.append(np.where(allowed, score, np.inf))
+        errors.append(path.errors)
+    table = np.stack(scores)
+    if not np.isfinite(table).any():
+        raise ValueError(
+            f"no pair of the {len(scores)} ridges and {len(lambdas)} decorrelations has a finite score: "
+            "give larger ridges, more rows than degrees of freedom, or decorrelations below the limit"
+        )
+    best = table.min(axis=1)
+    sizes = np.where(best <= (1.0 + slack) * best.min(), [candidate.sum() for candidate in candidates], -np.inf)
+    row = int(np.argmax(sizes)) if slack else int(np.argmin(best))
+    return Choice(
+        decorrelation=float(lambdas[int(np.argmin(table[row]))]),
+        ridge=candidates[row],
+        ridges=np.stack(candidates),
+        decorrelations=lambdas,
+        scores=table,
+        errors=np.stack(errors),
+        criterion="generalised cross-validation" if held_out is None else "held-out rows",
+    )
+
+
+def _held_out_squares(path: LambdaPath, held_out: EnsembleSystem) -> Array:
+    """Mean squared error on the held-out rows for each lambda of a path, (k,)."""
+    weights = path.weights_at(path.decorrelations)
+    k, n_nodes, q = weights.shape
+    columns = weights.transpose(1, 0, 2).reshape(n_nodes, k * q)
+    square = np.sum(columns * held_out.product(columns), axis=0).reshape(k, q)
+    cross = np.einsum("klq,lq->kq", weights, held_out.moments)
+    n_members = held_out.n_members
+    squares = held_out.target_square - 2 / n_members * cross + square / n_members**2
+    return np.maximum(squares, 0.0).sum(axis=1) / (held_out.n_rows * q)
