@@ -17,12 +17,16 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def all_or_nothing(fit: Method) -> Method:
-    """A fit that fails leaves the estimator as it was: unfitted, or with the model that it had before."""
+    """A fit starts with nothing of the one before; if it fails, the estimator is left as it was."""
 
     @wraps(fit)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(self.__dict__)
+        parameters = self.get_params(deep=False)
         try:
+            for name in before.keys() - parameters.keys():
+                if name.endswith("_"):
+                    delattr(self, name)
             return fit(self, *args, **kwargs)
         except BaseException:
             self.__dict__.clear()
@@ -39,6 +43,9 @@ class TrainingData:
     Attributes
     ----------
     rows : ArrayRows
+        All rows, from which the output weights are solved.
+    search : ArrayRows
+        The rows on which networks are searched.
     watched : ArrayRows or None
         Validation rows that the user gave.
     column_names : list of str or None
@@ -47,6 +54,7 @@ class TrainingData:
     """
 
     rows: ArrayRows
+    search: ArrayRows
     watched: ArrayRows | None
     column_names: list[str] | None
     flat_target: bool
@@ -79,7 +87,7 @@ def check_training_data(
                 f"y_val has {watched.targets.shape[1]} outputs, but y has {rows.targets.shape[1]}; they must be alike."
             )
     names = getattr(estimator, "feature_names_in_", None)
-    return TrainingData(rows, watched, None if names is None else list(names), flat)
+    return TrainingData(rows, rows, watched, None if names is None else list(names), flat)
 
 
 def check_prediction_inputs(estimator: BaseEstimator, X: Any) -> NDArray:

@@ -1,7 +1,6 @@
 """What the two base models have in common: one hidden layer, output weights by least squares."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,37 +10,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._data import all_or_nothing, check_prediction_inputs, check_training_data
-from scne.estimators._members import Member, ensemble_system, learn_scalings, mean_output, validation_rows
+from scne.estimators._members import Member, ensemble_system, mean_output
 from scne.estimators._parameters import check_choice, check_real, check_threads
+from scne.estimators._site import BuildingSite, open_site
 from scne.ncl import Naive
 from scne.passes import Engine
-from scne.rows import SCALINGS, ArrayRows, ColumnScaling, FeatureGroup
-
-
-@dataclass(frozen=True)
-class BuildingSite:
-    """All that a base model needs to find its hidden layer.
-
-    Attributes
-    ----------
-    rows : ArrayRows
-    watched : ArrayRows or None
-        Validation rows from the user.
-    validation : ndarray of int or None
-        Rows of `rows` to watch.
-    scaling, target_scaling : ColumnScaling
-        Of all columns, and of the targets.
-    seed : int
-    engine : Engine
-    """
-
-    rows: ArrayRows
-    watched: ArrayRows | None
-    validation: NDArray[np.intp] | None
-    scaling: ColumnScaling
-    target_scaling: ColumnScaling
-    seed: int
-    engine: Engine
+from scne.rows import SCALINGS, ColumnScaling, FeatureGroup
 
 
 class NetworkRegressor(RegressorMixin, BaseEstimator, ABC):
@@ -91,17 +65,20 @@ class NetworkRegressor(RegressorMixin, BaseEstimator, ABC):
         data = check_training_data(self, X, y, sample_weight, X_val, y_val)
         seed = draw_seed(self.random_state)
         with Engine(check_threads(self.n_jobs)) as engine:
-            scaling, target_scaling = learn_scalings(
-                data.rows, self.scaling, self.target_scaling, bool(self.clip_inputs), engine
+            site = open_site(
+                data,
+                self.scaling,
+                self.target_scaling,
+                bool(self.clip_inputs),
+                self._validation_fraction(),
+                seed,
+                engine,
             )
-            fraction = self._validation_fraction()
-            held_out = validation_rows(data.rows.n_rows, fraction, seed) if fraction and not data.watched else None
-            site = BuildingSite(data.rows, data.watched, held_out, scaling, target_scaling, seed, engine)
             group = FeatureGroup("network", np.arange(data.rows.n_columns))
             member = self._build_member(group, 0, site)
-            system = ensemble_system(data.rows, [member.layer], target_scaling, engine)
+            system = ensemble_system(data.rows, [member.layer], site.target_scaling, engine)
             solution = Naive().solve(system, 0.0, [self.ridge])
-        self._store(member, solution.weights, target_scaling, data.flat_target)
+        self._store(member, solution.weights, site.target_scaling, data.flat_target)
         return self
 
     def _store(

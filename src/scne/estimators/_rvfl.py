@@ -3,8 +3,9 @@
 from typing import Any
 
 from scne.estimators._members import Member
-from scne.estimators._network import BuildingSite, NetworkRegressor
+from scne.estimators._network import NetworkRegressor
 from scne.estimators._parameters import check_choice, check_integer, check_real
+from scne.estimators._site import BuildingSite
 from scne.networks import ACTIVATIONS, HiddenLayer, draw_nodes
 from scne.rows import FeatureGroup
 

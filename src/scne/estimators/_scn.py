@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.estimators._members import Member
-from scne.estimators._network import BuildingSite, NetworkRegressor
+from scne.estimators._network import NetworkRegressor
 from scne.estimators._parameters import check_bytes, check_choice, check_increasing, check_integer, check_real
+from scne.estimators._site import BuildingSite
 from scne.networks import ACTIVATIONS, CRITERIA, HiddenLayer, SearchSettings, build_network, prepare_search
 from scne.rows import ColumnScaling, FeatureGroup
 

@@ -11,17 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 from scne.estimators._data import all_or_nothing, check_prediction_inputs, check_training_data
 from scne.estimators._members import (
     ensemble_system,
-    learn_scalings,
     matrix_free_system,
     mean_output,
     member_outputs,
-    validation_rows,
 )
-from scne.estimators._network import BuildingSite, NetworkRegressor, draw_seed
+from scne.estimators._network import NetworkRegressor, draw_seed
 from scne.estimators._parameters import check_choice, check_integer, check_threads
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
-from scne.estimators._weights import HeldOut, SolvedWeights, check_weight_settings, solve_weights
+from scne.estimators._site import open_site
+from scne.estimators._weights import SolvedWeights, check_weight_settings, solve_weights
 from scne.ncl import DecorrelationBounds, LambdaPath, LinearSystem, decorrelation_bounds, lambda_path
 from scne.passes import Engine
 from scne.rows import SCALINGS, resolve_groups
@@ -194,36 +193,34 @@ class SCNERegressor(RegressorMixin, BaseEstimator):
         names = [group.name for group in groups]
         settings = self._weight_settings(names)
         seed = draw_seed(self.random_state)
-        scalings = (self.scaling or template.scaling, self.target_scaling or template.target_scaling)
         with Engine(threads) as engine:
-            scaling, target_scaling = learn_scalings(data.rows, *scalings, bool(template.clip_inputs), engine)
-            fraction = template._validation_fraction()
-            held_out = validation_rows(data.rows.n_rows, fraction, seed) if fraction and not data.watched else None
-            site = BuildingSite(data.rows, data.watched, held_out, scaling, target_scaling, seed, engine)
+            site = open_site(
+                data,
+                self.scaling or template.scaling,
+                self.target_scaling or template.target_scaling,
+                bool(template.clip_inputs),
+                template._validation_fraction(),
+                seed,
+                engine,
+            )
             members = tuple(template._build_member(group, index, site) for index, group in enumerate(groups))
             layers = [member.layer for member in members]
-            system: LinearSystem
-            judge = None
             if self.matrix_free:
-                system = matrix_free_system(data.rows, layers, target_scaling, engine)
-                solved = solve_weights(system, settings)
+                every_product = matrix_free_system(data.rows, layers, site.target_scaling, engine)
+                solved = solve_weights(every_product, settings)
             else:
-                system = ensemble_system(data.rows, layers, target_scaling, engine)
-                if data.watched is not None:
-                    judge = HeldOut(system, ensemble_system(data.watched, layers, target_scaling, engine))
-                elif held_out is not None:
-                    judged = ensemble_system(data.rows.take(held_out), layers, target_scaling, engine)
-                    judge = HeldOut(system.without(judged), judged)
+                system = ensemble_system(data.rows, layers, site.target_scaling, engine)
+                held_out = site.held_out(system, layers)
         if not self.matrix_free:
             # Outside the engine BLAS has its threads back: from here on the work is dense algebra.
-            solved = solve_weights(system, settings, judge)
+            solved = solve_weights(system, settings, held_out)
             self.system_ = system
         self.groups_ = {group.name: group.columns for group in groups}
         self.members_ = members
         self.n_hidden_ = [layer.n_nodes for layer in layers]
         self.input_weights_ = [layer.weights for layer in layers]
         self.biases_ = [layer.biases for layer in layers]
-        self.target_scaling_ = target_scaling
+        self.target_scaling_ = site.target_scaling
         self.n_outputs_ = solved.solution.weights.shape[1]
         self._flat_target = data.flat_target
         self._store(solved)
@@ -250,7 +247,8 @@ class SCNERegressor(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         **settings
-            Any of solver, decorrelation, ridge, max_iter, tol and step_tol.
+            Any of solver, decorrelation, ridge, max_iter, tol and step_tol. What is "auto" is chosen by generalised
+            cross-validation here, since the rows are gone.
 
         Returns
         -------

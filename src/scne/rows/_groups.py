@@ -1,6 +1,6 @@
 """Feature groups: which columns each base model sees."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -71,7 +71,8 @@ def _positions(group: str, columns: Any, n_columns: int, column_names: Sequence[
             raise TypeError(
                 f"Group {group!r} of groups is {columns!r}, but it must be column names, positions or a slice."
             )
-        listed = list(columns)
+        # A set has no order of its own, and that of its text changes from run to run.
+        listed = sorted(columns, key=str) if isinstance(columns, Set) else list(columns)
         if listed and all(isinstance(column, bool | np.bool_) for column in listed):
             if len(listed) != n_columns:
                 raise ValueError(

@@ -1,0 +1,30 @@
+"""What goes wrong with a model file, as sentences."""
+
+
+class ModelFileError(ValueError):
+    """A model file cannot be read or written; the message names the file and says why.
+
+    Examples
+    --------
+    >>> from scne.models import load_model
+    >>> load_model("nowhere.scne")
+    Traceback (most recent call last):
+    ...
+    scne.models._errors.ModelFileError: nowhere.scne cannot be read: there is no such file.
+    """
+
+
+class Unreadable(Exception):
+    """What is wrong with a file, as the rest of a sentence that begins with the file's path.
+
+    The code that takes a file's content apart does not know where it came from; `load_model` puts the path in front.
+    """
+
+
+class Unstorable(Exception):
+    """What of a model cannot be stored, as a sentence; `save_model` adds the file's path."""
+
+
+def damaged(detail: str) -> Unreadable:
+    """The complaint about content that does not hold together."""
+    return Unreadable(f"is damaged: {detail}. Copy it again from its source, or save the model again.")

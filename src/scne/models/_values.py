@@ -1,0 +1,123 @@
+"""Plain Python values as JSON and back: what users write as parameters.
+
+JSON has no tuples, slices or infinities, and `get_params` of a loaded model must give what the user wrote. What JSON
+lacks becomes an object with the key "__kind__". Nothing is looked up by name and nothing is called, so a file can only
+ever make values of these kinds.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from scne.models._errors import Unstorable, damaged
+
+KIND = "__kind__"
+# Kinds of NumPy arrays that hold plain values, and the type with which each comes back.
+_ARRAY_DTYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "float64", "U": "str"}
+
+
+def encode_value(value: Any, name: str = "value") -> Any:
+    """Turn a value into what JSON can hold; `name` says in a refusal whose value it is.
+
+    Examples
+    --------
+    >>> encode_value({"a": slice(0, 2), "b": [1, float("inf")]})
+    {'a': {'__kind__': 'slice', 'items': [0, 2, None]}, 'b': [1, {'__kind__': 'float', 'text': 'inf'}]}
+    """
+    if value is None or isinstance(value, bool | str):
+        return str(value) if isinstance(value, str) else value
+    if isinstance(value, np.generic):
+        # str is NumPy's too: np.str_ was taken above.
+        return encode_value(value.item(), name) if value.dtype.kind in "biuf" else _refuse(value, name)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {KIND: "float", "text": repr(float(value))}
+    if isinstance(value, Mapping):
+        return _encode_mapping(value, name)
+    if isinstance(value, list):
+        return [encode_value(item, name) for item in value]
+    if isinstance(value, tuple):
+        return {KIND: "tuple", "items": [encode_value(item, name) for item in value]}
+    if isinstance(value, slice):
+        return {KIND: "slice", "items": [encode_value(x, name) for x in (value.start, value.stop, value.step)]}
+    if isinstance(value, range):
+        return {KIND: "range", "items": [value.start, value.stop, value.step]}
+    if isinstance(value, set | frozenset):
+        # Sets have no order of their own, and the same model must give the same bytes.
+        return {KIND: type(value).__name__, "items": sorted((encode_value(item, name) for item in value), key=repr)}
+    return _encode_array(value, name)
+
+
+def decode_value(value: Any) -> Any:
+    """The value that `encode_value` was given, NumPy's scalars as Python's.
+
+    Examples
+    --------
+    >>> decode_value(encode_value({"a": slice(0, 2), 3: (1, 2)}))
+    {'a': slice(0, 2, None), 3: (1, 2)}
+    """
+    if isinstance(value, list):
+        return [decode_value(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if KIND not in value:
+        return {key: decode_value(item) for key, item in value.items()}
+    try:
+        return _decode_kind(value)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise damaged(f"its metadata hold a {value[KIND]!r} that is none") from error
+
+
+def _encode_mapping(value: Mapping[Any, Any], name: str) -> Any:
+    if KIND not in value and all(isinstance(key, str) for key in value):
+        return {str(key): encode_value(item, name) for key, item in value.items()}
+    return {KIND: "mapping", "items": [[encode_value(part, name) for part in pair] for pair in value.items()]}
+
+
+def _encode_array(value: Any, name: str) -> Any:
+    """Arrays keep their kind; other columns of values (a pandas Index or Series) become lists."""
+    if not isinstance(value, np.ndarray):
+        listed = value.tolist() if hasattr(value, "tolist") else _refuse(value, name)
+        return encode_value(listed, name)
+    if value.dtype.kind == "O":
+        return encode_value(value.tolist(), name)
+    if value.dtype.kind not in _ARRAY_DTYPES:
+        return _refuse(value, name)
+    return {KIND: "array", "dtype": _ARRAY_DTYPES[value.dtype.kind], "items": encode_value(value.tolist(), name)}
+
+
+def _refuse(value: Any, name: str) -> Any:
+    raise Unstorable(
+        f"{name} holds {value!r}, a {type(value).__name__}, and a model file holds plain values only: numbers, text, "
+        "lists, mappings, slices and arrays of those"
+    )
+
+
+def _decode_kind(value: dict[str, Any]) -> Any:
+    kind = value[KIND]
+    if kind == "float":
+        return {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}[value["text"]]
+    items = value["items"]
+    if not isinstance(items, list) and kind != "array":
+        raise TypeError
+    items = decode_value(items)
+    if kind == "array":
+        if value["dtype"] not in _ARRAY_DTYPES.values():
+            raise ValueError
+        return np.array(items, dtype=value["dtype"])
+    if kind == "mapping":
+        return {key: item for key, item in items}
+    return {"tuple": tuple, "set": set, "frozenset": frozenset, "slice": _slice, "range": _range}[kind](items)
+
+
+def _slice(items: list[Any]) -> slice:
+    start, stop, step = items
+    return slice(start, stop, step)
+
+
+def _range(items: list[Any]) -> range:
+    start, stop, step = items
+    return range(start, stop, step)
