@@ -76,15 +76,11 @@ def unpack(file: BinaryIO) -> Content:
     except SafetensorError as error:
         raise damaged(f"its tensors and its header do not fit together ({error})") from error
     tensors = {name: _array(name, tensor) for name, tensor in found.items()}
-    stated = encoded.pop("sha256", None)
-    if stated != _checksum(encoded, tensors):
-        raise damaged("its content does not match its checksum")
-    document = decode_value(encoded)
-    for name in document.pop("column_major", []):
-        if name not in tensors:
-            raise damaged(f"tensor {name!r} is missing")
-        tensors[name] = np.asfortranarray(tensors[name])
-    return Content(document, tensors)
+    try:
+        document = _checked_document(encoded, tensors)
+    except RecursionError as error:
+        raise damaged("its metadata are nested too deeply") from error
+    return Content(document, _in_stored_order(tensors, document.pop("column_major", None)))
 
 
 def _read_document(file: BinaryIO) -> dict[str, Any]:
@@ -125,6 +121,19 @@ def _metadata(file: BinaryIO) -> Mapping[str, Any]:
     return metadata if isinstance(metadata, dict) else {}
 
 
+def _checked_document(encoded: dict[str, Any], tensors: Mapping[str, NDArray]) -> dict[str, Any]:
+    stated = encoded.pop("sha256", None)
+    if stated != _checksum(encoded, tensors):
+        raise damaged("its content does not match its checksum")
+    return {key: decode_value(value) for key, value in encoded.items()}
+
+
+def _in_stored_order(tensors: dict[str, NDArray], column_major: Any) -> dict[str, NDArray]:
+    if not isinstance(column_major, list):
+        raise damaged("its metadata do not say which tensors are column-major")
+    return {name: np.asfortranarray(array) if name in column_major else array for name, array in tensors.items()}
+
+
 def _array(name: str, tensor: Mapping[str, Any]) -> NDArray:
     if tensor["dtype"] not in _DTYPES:
         raise damaged(f"tensor {name!r} holds {tensor['dtype']} numbers, not F64 or I64")
@@ -139,7 +148,7 @@ def _checksum(encoded: dict[str, Any], tensors: Mapping[str, NDArray]) -> str:
     for name in sorted(tensors):
         stored = tensors[name].astype(tensors[name].dtype.newbyteorder("<"), copy=False)
         digest.update(json.dumps([name, stored.dtype.str, list(stored.shape)]).encode("ascii"))
-        digest.update(np.ascontiguousarray(stored).data)
+        digest.update(stored.reshape(-1))
     return digest.hexdigest()
 
 

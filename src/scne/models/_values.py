@@ -6,7 +6,7 @@ ever make values of these kinds.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -110,7 +110,7 @@ def _decode_kind(value: dict[str, Any]) -> Any:
         return np.array(items, dtype=value["dtype"])
     if kind == "mapping":
         return {key: item for key, item in items}
-    return {"tuple": tuple, "set": set, "frozenset": frozenset, "slice": _slice, "range": _range}[kind](items)
+    return _MAKERS[kind](items)
 
 
 def _slice(items: list[Any]) -> slice:
@@ -121,3 +121,12 @@ def _slice(items: list[Any]) -> slice:
 def _range(items: list[Any]) -> range:
     start, stop, step = items
     return range(start, stop, step)
+
+
+_MAKERS: dict[str, Callable[[list[Any]], Any]] = {
+    "tuple": tuple,
+    "set": set,
+    "frozenset": frozenset,
+    "slice": _slice,
+    "range": _range,
+}

@@ -20,10 +20,10 @@ from scne.networks._activations import Activation
 from scne.networks._search_rows import SearchRows
 from scne.passes import Engine, PoolBlock, PoolSums, score_pool
 
-# One projection leaves errors of the size of the vector's rounding errors. While the vector keeps a tenth of its norm
-# they stay below ten units of rounding; where it keeps less, a second projection is needed, and enough ("twice is
-# enough", Kahan and Parlett).
-_PROJECT_AGAIN_BELOW = 0.01
+# One projection leaves errors of the size of the vector's own rounding errors. While the vector keeps a thirtieth of its
+# norm they stay below some thirty units of rounding; where it keeps less, a second projection is needed, and enough
+# ("twice is enough", Kahan and Parlett).
+_PROJECT_AGAIN_BELOW = 1e-3
 
 
 class _Projected(NamedTuple):
@@ -82,8 +82,9 @@ class GrowingBasis:
         self._ridge_residual = np.zeros((capacity, rows.targets.shape[1]))
         self._n_direct = 0
         self._weights = np.zeros((rows.n_columns + 1, capacity))
-        self._stripes = rows.stripes()
-        self._training = [part for part in self._stripes if rows.is_training(part)]
+        # Candidates are scored in narrow stripes, which a pool's outputs multiply; single vectors go in wider ones.
+        self._training = [part for part in rows.stripes() if rows.is_training(part)]
+        self._stripes = rows.stripes(widen=4)
         dtype = rows.inputs.dtype
         fits = capacity * rows.n_rows * dtype.itemsize <= memory_budget
         # Pages that are never written are never taken: a network that stops early pays for its own nodes only.
@@ -186,11 +187,13 @@ class GrowingBasis:
         ridge_row[self.size] = np.sqrt(self.ridge)
         before = self._project(fresh, ridge_row, outputs=outputs)
         coefficients = before.coefficients
-        after = self._project(fresh, ridge_row, remove=coefficients)
-        if after.square < _PROJECT_AGAIN_BELOW * before.square:
-            again = after.coefficients
-            coefficients = coefficients + again
-            after = self._project(fresh, ridge_row, remove=again, last=True)
+        # What will be left, by Pythagoras: good enough to know whether one projection does.
+        expected = before.square - coefficients @ coefficients
+        enough = bool(expected > _PROJECT_AGAIN_BELOW * before.square)
+        after = self._project(fresh, ridge_row, remove=coefficients, last=enough)
+        if not enough:
+            coefficients = coefficients + after.coefficients
+            after = self._project(fresh, ridge_row, remove=after.coefficients, last=True)
         if not after.square > self.dependence * before.square:
             return False
 

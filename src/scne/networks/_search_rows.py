@@ -48,9 +48,9 @@ class SearchRows:
         """d, the inputs of the network."""
         return self.inputs.shape[1] - 1
 
-    def stripes(self) -> list[slice]:
+    def stripes(self, widen: int = 1) -> list[slice]:
         """Row ranges for the kernels; none holds both training and validation rows."""
-        step = stripe_rows(self.n_training)
+        step = widen * stripe_rows(self.n_training)
         training = [slice(a, min(a + step, self.n_training)) for a in range(0, self.n_training, step)]
         return training + [slice(a, min(a + step, self.n_rows)) for a in range(self.n_training, self.n_rows, step)]
 

@@ -1,0 +1,150 @@
+"""An ensemble, `SCNERegressor` or `DNNERegressor`, as content of a file and back."""
+
+from typing import Any
+
+import numpy as np
+
+from scne.estimators import Member, SCNERegressor
+from scne.estimators._weights import SolvedWeights
+from scne.models._errors import Unstorable, damaged
+from scne.models._parts import StoredMember, Tensors, prefixed, rebuilt_search, search_curves
+from scne.models._shelf import Shelf, choice, field
+from scne.ncl import Choice, EnsembleSystem, Solution, Status
+
+
+def store_ensemble(model: SCNERegressor, with_system: bool) -> tuple[dict[str, Any], Tensors]:
+    """The fitted parts of an ensemble."""
+    members = _stored_members(model)
+    tensors: Tensors = {"ridge": model.ridge_, "solution.error_history": model.solution_.error_history}
+    for m, member in enumerate(members):
+        tensors |= member.to_tensors(f"members.{m}")
+    document: dict[str, Any] = {
+        "members": [member.to_record() for member in members],
+        "decorrelation": float(model.decorrelation_),
+        "solution": _solution_record(model.solution_),
+        "choice": None,
+        "system": None,
+    }
+    if model.choice_ is not None:
+        document["choice"] = {
+            "decorrelation": float(model.choice_.decorrelation),
+            "criterion": model.choice_.criterion,
+        }
+        tensors |= prefixed("choice", {name: getattr(model.choice_, name) for name in _CHOICE_TABLES})
+    if with_system:
+        system = getattr(model, "system_", None)
+        if not isinstance(system, EnsembleSystem):
+            raise Unstorable(
+                "it holds no Gram matrix to save (it was fitted with matrix_free=True, or loaded from a file without "
+                "one); save it with with_system=False"
+            )
+        document["system"] = {"n_rows": float(system.n_rows)}
+        tensors |= prefixed("system", {name: getattr(system, name) for name in _SYSTEM_TENSORS})
+    return document, tensors
+
+
+def fill_ensemble(model: SCNERegressor, members: list[StoredMember], document: dict[str, Any], shelf: Shelf) -> None:
+    """Give an unfitted ensemble the fitted parts of a file."""
+    layers = [member.layer for member in members]
+    model.members_ = tuple(Member(member.name, member.layer, rebuilt_search(member)) for member in members)
+    model.groups_ = {member.name: member.layer.columns for member in members}
+    model.n_hidden_ = [layer.n_nodes for layer in layers]
+    model.input_weights_ = [layer.weights for layer in layers]
+    model.biases_ = [layer.biases for layer in layers]
+    if field(document, "system", dict, type(None)) is not None:
+        model.system_ = _read_system(document["system"], shelf, members)
+    model._store(
+        SolvedWeights(
+            _read_solution(field(document, "solution", dict), shelf, members),
+            field(document, "decorrelation", float),
+            shelf.take("ridge", len(members)),
+            _read_choice(field(document, "choice", dict, type(None)), shelf, len(members)),
+        )
+    )
+
+
+_CHOICE_TABLES = ("ridge", "ridges", "decorrelations", "scores", "errors")
+_SYSTEM_TENSORS = ("gram", "moments", "target_square")
+
+
+def _stored_members(model: SCNERegressor) -> list[StoredMember]:
+    direct = model.direct_weights_
+    return [
+        StoredMember(
+            member.name,
+            member.layer,
+            output_weights,
+            direct[m] if direct is not None and member.layer.direct_link else None,
+            search_curves(member.search),
+            None if member.search is None else member.search.stop_reason,
+        )
+        for m, (member, output_weights) in enumerate(zip(model.members_, model.output_weights_, strict=True))
+    ]
+
+
+def _solution_record(solution: Solution) -> dict[str, Any]:
+    """How the weights were found; every iterate of them would be as large as the model many times over."""
+    return {
+        "status": solution.status.name,
+        "n_iter": int(solution.n_iter),
+        "spectral_radius": _number(solution.spectral_radius),
+        "solver": solution.solver,
+        "decorrelation_bound": _number(solution.decorrelation_bound),
+        "detail": solution.detail,
+    }
+
+
+def _read_solution(record: dict[str, Any], shelf: Shelf, members: list[StoredMember]) -> Solution:
+    joint = np.concatenate([member.joint_weights for member in members])
+    # The ensemble's weights are slices of one array, and have its order in memory.
+    in_columns = any(_is_column_major(member.output_weights) for member in members)
+    history = shelf.take("solution.error_history", None)
+    if not len(history):
+        raise damaged("tensor 'solution.error_history' is empty")
+    return Solution(
+        weights=np.asfortranarray(joint) if in_columns else np.ascontiguousarray(joint),
+        status=Status[choice(record, "status", Status.__members__)],
+        n_iter=field(record, "n_iter", int),
+        error_history=history,
+        spectral_radius=field(record, "spectral_radius", float, type(None)),
+        solver=field(record, "solver", str),
+        decorrelation_bound=field(record, "decorrelation_bound", float, type(None)),
+        detail=field(record, "detail", str),
+    )
+
+
+def _read_choice(record: dict[str, Any] | None, shelf: Shelf, n_members: int) -> Choice | None:
+    if record is None:
+        return None
+    ridges = shelf.take("choice.ridges", None, n_members)
+    decorrelations = shelf.take("choice.decorrelations", None)
+    table = (len(ridges), len(decorrelations))
+    return Choice(
+        decorrelation=field(record, "decorrelation", float),
+        ridge=shelf.take("choice.ridge", n_members),
+        ridges=ridges,
+        decorrelations=decorrelations,
+        scores=shelf.take("choice.scores", *table),
+        errors=shelf.take("choice.errors", *table),
+        criterion=field(record, "criterion", str),
+    )
+
+
+def _read_system(record: dict[str, Any], shelf: Shelf, members: list[StoredMember]) -> EnsembleSystem:
+    sizes = tuple(member.layer.n_outputs for member in members)
+    n_outputs = members[0].output_weights.shape[1]
+    return EnsembleSystem(
+        gram=shelf.take("system.gram", sum(sizes), sum(sizes)),
+        moments=shelf.take("system.moments", sum(sizes), n_outputs),
+        target_square=shelf.take("system.target_square", n_outputs),
+        n_rows=field(record, "n_rows", float),
+        sizes=sizes,
+    )
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _is_column_major(weights: np.ndarray) -> bool:
+    return weights.flags.f_contiguous and not weights.flags.c_contiguous

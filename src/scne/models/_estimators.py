@@ -1,0 +1,124 @@
+"""Fitted estimators as content of a file, and back."""
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from scne.estimators import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
+from scne.models._container import Content
+from scne.models._ensemble import fill_ensemble, store_ensemble
+from scne.models._errors import Unreadable, Unstorable, damaged
+from scne.models._network import fill_network, store_network
+from scne.models._parts import read_member, read_scaling, scaling_tensors
+from scne.models._shelf import Shelf, count, field
+
+# The only classes that a file can name: loading looks a name up here and nowhere else.
+NETWORKS: dict[str, Any] = {cls.__name__: cls for cls in (SCNRegressor, RVFLRegressor)}
+ENSEMBLES: dict[str, Any] = {cls.__name__: cls for cls in (SCNERegressor, DNNERegressor)}
+ESTIMATORS = ENSEMBLES | NETWORKS
+
+
+def to_content(model: Any, scne_version: str, with_system: bool) -> Content:
+    """Everything of a fitted model that a file holds."""
+    name = _class_name(model, ESTIMATORS)
+    check_is_fitted(model)
+    document, tensors = store_ensemble(model, with_system) if name in ENSEMBLES else store_network(model)
+    names = getattr(model, "feature_names_in_", None)
+    head = {
+        "scne": scne_version,
+        "estimator": _parameters(model, name),
+        "n_features_in": int(model.n_features_in_),
+        "feature_names": None if names is None else [str(label) for label in names],
+        "n_outputs": int(model.n_outputs_),
+        "flat_target": bool(model._flat_target),
+    }
+    extras = {
+        "encoder": model.encoder_.to_dict() if getattr(model, "encoder_", None) is not None else None,
+        "data": getattr(model, "data_", None),
+    }
+    return Content(head | document | extras, tensors | scaling_tensors("target_scaling", model.target_scaling_))
+
+
+def from_content(content: Content) -> Any:
+    """The fitted model that a file holds."""
+    document, shelf = content.document, Shelf(content.tensors)
+    model = _unfitted(field(document, "estimator", dict), ESTIMATORS, str(document.get("scne")))
+    model.n_features_in_ = count(document, "n_features_in")
+    names = field(document, "feature_names", list, type(None))
+    if names is not None:
+        if len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names):
+            raise damaged(f"its feature names are not {model.n_features_in_} names")
+        model.feature_names_in_ = np.array(names, dtype=object)
+    model.n_outputs_ = count(document, "n_outputs")
+    model._flat_target = field(document, "flat_target", bool)
+    model.target_scaling_ = read_scaling("target_scaling", shelf, model.n_outputs_)
+    members = [
+        read_member(record, f"members.{m}", shelf, model.n_features_in_, model.n_outputs_)
+        for m, record in enumerate(field(document, "members", list))
+    ]
+    if not members:
+        raise damaged("it holds no network")
+    if isinstance(model, SCNERegressor):
+        fill_ensemble(model, members, document, shelf)
+    else:
+        fill_network(model, members)
+    shelf.check_empty()
+    _add_extras(model, document)
+    return model
+
+
+def _class_name(model: Any, allowed: dict[str, Any]) -> str:
+    # A subclass may predict otherwise, and a file could only bring its parent back.
+    name = type(model).__name__
+    if allowed.get(name) is not type(model):
+        raise Unstorable(f"it is a {name}, and a model file can hold only {', '.join(allowed)}")
+    return name
+
+
+def _parameters(model: Any, name: str) -> dict[str, Any]:
+    parameters = model.get_params(deep=False)
+    record: dict[str, Any] = {"class": name}
+    if name in ENSEMBLES:
+        base = parameters.pop("estimator")
+        record["base"] = None if base is None else _parameters(base, _class_name(base, NETWORKS))
+    seed = parameters["random_state"]
+    # A generator has moved on since the fit: it names no model that could be fitted again.
+    parameters["random_state"] = int(seed) if isinstance(seed, int | np.integer) else None
+    return record | {"parameters": parameters}
+
+
+def _unfitted(record: dict[str, Any], allowed: dict[str, Any], scne_version: str) -> Any:
+    name = field(record, "class", str)
+    if name not in allowed:
+        raise Unreadable(f"holds a {name!r}, and this scne can read only {', '.join(allowed)} from a file.")
+    parameters = field(record, "parameters", dict)
+    unknown = sorted(set(map(str, parameters)) - (set(allowed[name]._get_param_names()) - {"estimator"}))
+    if unknown:
+        raise Unreadable(
+            f"was written by scne {scne_version}, whose {name} has a parameter {unknown[0]!r} that this scne does not "
+            "know: upgrade scne to read it."
+        )
+    if name in ENSEMBLES:
+        base = field(record, "base", dict, type(None))
+        parameters = {**parameters, "estimator": base and _unfitted(base, NETWORKS, scne_version)}
+    # Parameters that the file lacks are younger than the file, and their defaults leave things as they were.
+    return allowed[name](**parameters)
+
+
+def _add_extras(model: Any, document: dict[str, Any]) -> None:
+    encoder = field(document, "encoder", dict, type(None))
+    if encoder is not None:
+        model.encoder_ = _encoder(encoder)
+    data = field(document, "data", dict, type(None))
+    if data is not None:
+        model.data_ = data
+
+
+def _encoder(record: dict[str, Any]) -> Any:
+    try:
+        # Imported only here: most models have none.
+        return import_module("scne.rows._encoder").Encoder.from_dict(record)
+    except Exception as error:
+        raise damaged(f"its encoder cannot be read ({error})") from error

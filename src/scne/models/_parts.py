@@ -1,0 +1,157 @@
+"""The parts that fitted models share, as tensors and back: scalings, hidden layers, searches, weights."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.models._errors import damaged
+from scne.models._shelf import Shelf, choice, field
+from scne.networks import ACTIVATIONS, BuiltNetwork, HiddenLayer, StopReason
+from scne.rows import ColumnScaling
+
+Tensors = dict[str, NDArray]
+
+
+@dataclass(frozen=True)
+class StoredMember:
+    """One network with its output weights, as it stands in a file.
+
+    Attributes
+    ----------
+    name : str
+    layer : HiddenLayer
+    output_weights : ndarray of shape (L, q)
+    direct_weights : ndarray of shape (d, q) or None
+    curves : dict of str to ndarray
+        "training_curve", "validation_curve", "scopes" and "contractions" of its search, as far as they are known.
+    stop_reason : StopReason or None
+        None when the nodes were drawn, not searched.
+    """
+
+    name: str
+    layer: HiddenLayer
+    output_weights: NDArray[np.float64]
+    direct_weights: NDArray[np.float64] | None
+    curves: dict[str, NDArray[np.float64]]
+    stop_reason: StopReason | None
+
+    @property
+    def joint_weights(self) -> NDArray[np.float64]:
+        """Weights of the nodes, and below them those of the direct links."""
+        if self.direct_weights is None:
+            return self.output_weights
+        return np.vstack([self.output_weights, self.direct_weights])
+
+    def to_record(self) -> dict[str, Any]:
+        """What of it is not a tensor. The reason has its name there: its sentence may be worded better one day."""
+        return {
+            "name": self.name,
+            "activation": self.layer.activation,
+            "direct_link": bool(self.layer.direct_link),
+            "stop_reason": None if self.stop_reason is None else self.stop_reason.name,
+            "curves": list(self.curves),
+        }
+
+    def to_tensors(self, prefix: str) -> Tensors:
+        """Its arrays under names that begin with `prefix`."""
+        layer = self.layer
+        parts: Tensors = {
+            "columns": np.asarray(layer.columns, dtype=np.int64),
+            "input_weights": layer.weights,
+            "biases": layer.biases,
+            "output_weights": self.output_weights,
+            **self.curves,
+        }
+        if self.direct_weights is not None:
+            parts["direct_weights"] = self.direct_weights
+        return prefixed(prefix, parts) | scaling_tensors(f"{prefix}.scaling", layer.scaling)
+
+
+CURVES = ("training_curve", "validation_curve", "scopes", "contractions")
+
+
+def read_member(record: Any, prefix: str, shelf: Shelf, n_columns: int, n_outputs: int) -> StoredMember:
+    """A network from the tensors that begin with `prefix`, for inputs of `n_columns` columns."""
+    columns = shelf.take_integers(f"{prefix}.columns", None)
+    if not len(columns) or columns.min() < 0 or columns.max() >= n_columns:
+        raise damaged(f"tensor '{prefix}.columns' names columns that the input of {n_columns} columns does not have")
+    biases = shelf.take(f"{prefix}.biases", None)
+    linked = field(record, "direct_link", bool)
+    reason = field(record, "stop_reason", str, type(None))
+    layer = HiddenLayer(
+        columns,
+        read_scaling(f"{prefix}.scaling", shelf, len(columns)),
+        shelf.take(f"{prefix}.input_weights", len(columns), len(biases)),
+        biases,
+        choice(record, "activation", ACTIVATIONS),
+        linked,
+    )
+    return StoredMember(
+        field(record, "name", str),
+        layer,
+        shelf.take(f"{prefix}.output_weights", len(biases), n_outputs),
+        shelf.take(f"{prefix}.direct_weights", len(columns), n_outputs) if linked else None,
+        _read_curves(record, prefix, shelf, layer.n_nodes),
+        None if reason is None else StopReason[choice(record, "stop_reason", StopReason.__members__)],
+    )
+
+
+def _read_curves(record: Any, prefix: str, shelf: Shelf, n_nodes: int) -> dict[str, NDArray[np.float64]]:
+    names = field(record, "curves", list)
+    if not all(name in CURVES for name in names):
+        raise damaged(f"it lists curves {names} of a search, of which this scne knows {', '.join(CURVES)}")
+    curves = {name: shelf.take(f"{prefix}.{name}", None) for name in names}
+    lengths = {len(curve) for curve in curves.values()}
+    # The search may have gone on past the nodes that were kept.
+    if len(lengths) > 1 or (lengths and min(lengths) < n_nodes):
+        raise damaged(f"the curves of '{prefix}' do not fit its {n_nodes} nodes")
+    return curves
+
+
+def search_curves(search: BuiltNetwork | None) -> dict[str, NDArray[np.float64]]:
+    """The curves of a finished search, by name."""
+    if search is None:
+        return {}
+    return {name: curve for name in CURVES if (curve := getattr(search, name)) is not None}
+
+
+def rebuilt_search(member: StoredMember) -> BuiltNetwork | None:
+    """The finished search from which a stored network came."""
+    if member.stop_reason is None:
+        return None
+    curves = member.curves
+    missing = [name for name in CURVES if name not in curves and name != "validation_curve"]
+    if missing:
+        raise damaged(f"the {missing[0]} of network {member.name!r} is missing")
+    return BuiltNetwork(
+        member.layer.weights,
+        member.layer.biases,
+        curves["training_curve"],
+        curves.get("validation_curve"),
+        curves["scopes"],
+        curves["contractions"],
+        member.stop_reason,
+    )
+
+
+def scaling_tensors(prefix: str, scaling: ColumnScaling) -> Tensors:
+    """Shift and scale, and the limits when there are some."""
+    parts = {"shift": scaling.shift, "scale": scaling.scale}
+    if scaling.lower is not None and scaling.upper is not None:
+        parts |= {"lower": scaling.lower, "upper": scaling.upper}
+    return prefixed(prefix, parts)
+
+
+def read_scaling(prefix: str, shelf: Shelf, size: int) -> ColumnScaling:
+    """The scaling of `size` columns."""
+    lower, upper = (shelf.take_if_there(f"{prefix}.{name}", size) for name in ("lower", "upper"))
+    if (lower is None) != (upper is None):
+        raise damaged(f"one of the limits '{prefix}.lower' and '{prefix}.upper' is missing")
+    return ColumnScaling(shelf.take(f"{prefix}.shift", size), shelf.take(f"{prefix}.scale", size), lower, upper)
+
+
+def prefixed(prefix: str, parts: Tensors) -> Tensors:
+    """The same tensors under longer names."""
+    return {f"{prefix}.{name}": tensor for name, tensor in parts.items()}

@@ -1,0 +1,93 @@
+"""Taking the parts of a file out by name, each checked for its kind and shape."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.models._errors import damaged
+
+
+class Shelf:
+    """The tensors of a file. What is taken must be there and fit; what is never taken does not belong there.
+
+    Examples
+    --------
+    >>> shelf = Shelf({"w": np.ones((2, 3))})
+    >>> shelf.take("w", 2, None).shape
+    (2, 3)
+    >>> shelf.take("w", 2, 4)
+    Traceback (most recent call last):
+    ...
+    scne.models._errors.Unreadable: is damaged: tensor 'w' has shape (2, 3), not (2, 4). Copy it again ...
+    """
+
+    def __init__(self, tensors: dict[str, NDArray]) -> None:
+        self._tensors = tensors
+        self._taken: set[str] = set()
+
+    def take(self, name: str, *shape: int | None) -> NDArray[np.float64]:
+        """The float64 tensor of that name; None in `shape` is any length."""
+        return self._take(name, shape, np.dtype(np.float64))
+
+    def take_integers(self, name: str, *shape: int | None) -> NDArray[np.intp]:
+        """The int64 tensor of that name."""
+        return self._take(name, shape, np.dtype(np.int64)).astype(np.intp, copy=False)
+
+    def take_if_there(self, name: str, *shape: int | None) -> NDArray[np.float64] | None:
+        """The float64 tensor of that name, or None."""
+        return self.take(name, *shape) if name in self._tensors else None
+
+    def check_empty(self) -> None:
+        """Refuse a file with tensors that nothing asked for."""
+        left = sorted(set(self._tensors) - self._taken)
+        if left:
+            raise damaged(f"tensor {left[0]!r} does not belong in it")
+
+    def _take(self, name: str, shape: tuple[int | None, ...], dtype: np.dtype) -> NDArray:
+        if name not in self._tensors:
+            raise damaged(f"tensor {name!r} is missing")
+        self._taken.add(name)
+        tensor = self._tensors[name]
+        if tensor.dtype != dtype:
+            raise damaged(f"tensor {name!r} holds {tensor.dtype} numbers, not {dtype}")
+        fits = len(shape) == tensor.ndim and all(a is None or a == b for a, b in zip(shape, tensor.shape, strict=True))
+        if not fits:
+            wanted = ", ".join("any" if length is None else str(length) for length in shape)
+            raise damaged(f"tensor {name!r} has shape {tensor.shape}, not ({wanted})")
+        return tensor
+
+
+def field(record: Any, name: str, *kinds: type) -> Any:
+    """An entry of a JSON object, when it is there and of one of the kinds.
+
+    Examples
+    --------
+    >>> field({"n_outputs": 2}, "n_outputs", int)
+    2
+    """
+    if not isinstance(record, dict) or name not in record:
+        raise damaged(f"its metadata lack {name!r}")
+    value = record[name]
+    # Not isinstance: to that True is a whole number.
+    if type(value) not in kinds:
+        allowed = " or ".join(kind.__name__ for kind in kinds)
+        raise damaged(f"{name!r} in its metadata is {value!r}, not {allowed}")
+    return value
+
+
+def count(record: Any, name: str) -> int:
+    """A whole number of at least 1."""
+    value = field(record, name, int)
+    if value < 1:
+        raise damaged(f"{name!r} in its metadata is {value}, but it must be at least 1")
+    return value
+
+
+def choice(record: Any, name: str, allowed: Iterable[str]) -> str:
+    """One of the allowed words."""
+    value = field(record, name, str)
+    if value not in allowed:
+        raise damaged(f"{name!r} in its metadata is {value!r}, which this scne does not know")
+    return value

@@ -1,0 +1,154 @@
+"""Which column plays which part: targets, weights, keys, inputs and the groups of inputs."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from scne.rows._data_error import DataError, listing, no_such_column
+
+_REST = "columns"
+
+
+@dataclass(frozen=True)
+class ColumnRoles:
+    """The columns that are read, by the part they play.
+
+    Attributes
+    ----------
+    targets, keys, inputs : tuple of str
+    weight : str or None
+    groups : dict of str to tuple of str
+        Group name to its input columns.
+    guessed : str or None
+        How the groups were guessed, as a sentence; None when the user gave them.
+    """
+
+    targets: tuple[str, ...]
+    weight: str | None
+    keys: tuple[str, ...]
+    inputs: tuple[str, ...]
+    groups: dict[str, tuple[str, ...]]
+    guessed: str | None
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every column that is read, once."""
+        weight = () if self.weight is None else (self.weight,)
+        return tuple(dict.fromkeys((*self.keys, *self.inputs, *self.targets, *weight)))
+
+
+def assign_columns(
+    path: Path,
+    names: Sequence[str],
+    targets: Iterable[str],
+    groups: Mapping[str, Iterable[str]] | None,
+    weight: str | None,
+    keys: Iterable[str],
+    ignore: Iterable[str],
+) -> ColumnRoles:
+    """Find every column that the user named among the columns there are."""
+    taken: dict[str, str] = {}
+    wanted = [
+        *((name, "target") for name in targets),
+        *((name, "weight") for name in ([] if weight is None else [weight])),
+        *((name, "key") for name in keys),
+        *((name, "ignored") for name in ignore),
+    ]
+    for name, role in wanted:
+        if name not in names:
+            raise no_such_column(name, role, path, names)
+        if taken.get(name, role) != role:
+            raise DataError(f"Column {name!r} of {path} cannot be both {taken[name]} and {role}; choose one.")
+        taken[name] = role
+    free = [name for name in names if name not in taken]
+    if not free:
+        raise DataError(f"No input columns are left in {path}: {listing(names)} all have another part to play.")
+    if groups is None:
+        found, guessed = guess_groups(free)
+    else:
+        found, guessed = _given_groups(path, names, free, taken, groups), None
+    grouped = {name for columns in found.values() for name in columns}
+
+    def by_role(role: str) -> tuple[str, ...]:
+        return tuple(name for name, part in taken.items() if part == role)
+
+    return ColumnRoles(
+        by_role("target"), weight, by_role("key"), tuple(n for n in free if n in grouped), found, guessed
+    )
+
+
+def _given_groups(
+    path: Path, names: Sequence[str], free: Sequence[str], taken: Mapping[str, str], groups: Mapping[str, Iterable[str]]
+) -> dict[str, tuple[str, ...]]:
+    if not groups:
+        raise DataError("groups is empty; give at least one group of columns, or None to guess them from the names.")
+    found: dict[str, tuple[str, ...]] = {}
+    for group, wanted in groups.items():
+        columns: list[str] = []
+        for item in [wanted] if isinstance(wanted, str) else wanted:
+            if item in taken:
+                raise DataError(
+                    f"Group {group!r} holds column {item!r} of {path}, which is also {taken[item]}; "
+                    "take it out of the group."
+                )
+            # A column whose own name looks like a pattern, such as "x[0]", is found by that name.
+            if item in names:
+                columns.append(item)
+            elif re.search(r"[*?\[]", item):
+                matches = [name for name in free if fnmatchcase(name, item)]
+                if not matches:
+                    raise DataError(
+                        f"The pattern {item!r} of group {group!r} matches no input column of {path}; "
+                        f"its columns are {listing(names)}."
+                    )
+                columns += matches
+            else:
+                raise no_such_column(item, f"group {group!r}", path, names)
+        if not columns:
+            raise DataError(f"Group {group!r} has no columns; name at least one, or leave the group out.")
+        found[group] = tuple(dict.fromkeys(columns))
+    return found
+
+
+def guess_groups(names: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], str]:
+    """Groups from the prefixes that column names share, and a sentence that says so.
+
+    Columns belong together when their names are equal up to the last `_` and what follows, or up to a number at the
+    end. What shares no prefix with another column forms one group called "columns".
+
+    Examples
+    --------
+    >>> groups, sentence = guess_groups(["gas_SO2", "gas_NO2", "s1", "s2", "hour"])
+    >>> groups
+    {'gas': ('gas_SO2', 'gas_NO2'), 's': ('s1', 's2'), 'columns': ('hour',)}
+    >>> print(sentence)
+    Groups were guessed from column names: 'gas' (2 columns), 's' (2 columns), 'columns' (1 column without a shared prefix).
+    """
+    prefixes = {name: _prefix(name) for name in names}
+    shared = {prefix for prefix, count in Counter(prefixes.values()).items() if prefix is not None and count > 1}
+    groups: dict[str, tuple[str, ...]] = {}
+    rest: list[str] = []
+    for name, prefix in prefixes.items():
+        home = prefix if prefix in shared else name if name in shared else None
+        if home is None:
+            rest.append(name)
+        else:
+            groups[home] = (*groups.get(home, ()), name)
+    if rest:
+        groups[_REST] = (*groups.get(_REST, ()), *rest)
+    if not shared:
+        return groups, f"All {len(names)} columns form one group, because no two of their names share a prefix."
+    counts = [
+        f"{group!r} ({len(columns)} column{'s' * (len(columns) > 1)}"
+        f"{' without a shared prefix' if rest and group == _REST else ''})"
+        for group, columns in groups.items()
+    ]
+    return groups, f"Groups were guessed from column names: {', '.join(counts)}."
+
+
+def _prefix(name: str) -> str | None:
+    match = re.fullmatch(r"(.+)_[^_]+", name) or re.fullmatch(r"(.*\D)\d+", name)
+    return (match[1].rstrip("_-. ") or None) if match else None

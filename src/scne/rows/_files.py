@@ -1,0 +1,342 @@
+"""Rows in files: Parquet, Arrow or CSV, one file or a folder, read as a stream as often as it takes.
+
+Nothing is kept in memory but the names: a pass opens the files, reads them in the order of their names, and hands the
+rows out in batches of one length, whatever the files' own parts are.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from scne.rows._batches import numbers, only_first, rechunked
+from scne.rows._columns import ColumnRoles, assign_columns
+from scne.rows._data_error import DataError, no_such_column
+from scne.rows._formats import FileFormat, find_files, partition_values, unreadable
+from scne.rows._schemas import KINDS, is_numeric, settled_types, unify_columns
+
+_READ_ROWS = 16_384
+_ARROW_FAILURES = (pa.ArrowException, OSError)
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """What tells whether a file is still the one that was opened.
+
+    Attributes
+    ----------
+    path : Path
+    size : int
+        In bytes.
+    mtime_ns : int
+        Time of the last change, in nanoseconds.
+    """
+
+    path: Path
+    size: int
+    mtime_ns: int
+
+
+def open_rows(
+    path: str | os.PathLike[str],
+    *,
+    target: str | Iterable[str] | None,
+    groups: Mapping[str, Iterable[str]] | None = None,
+    weight: str | None = None,
+    keys: str | Iterable[str] = (),
+    ignore: str | Iterable[str] = (),
+    kinds: Mapping[str, str] | None = None,
+) -> "FileRows":
+    """Open a Parquet, Arrow or CSV file, or a folder of them, as rows to learn from.
+
+    Only names and types are read here. The files of a folder (and of its folders) count in the order of their names;
+    names that begin with a dot or an underscore are passed over, and folders called ``year=2013`` give a column.
+
+    Parameters
+    ----------
+    path : path
+    target : str, sequence of str, or None
+        Column or columns to predict; None for rows to predict on.
+    groups : mapping of name to columns, or None
+        Names or patterns such as ``"timbre_cov_*"``; columns in no group are not read. None guesses groups from what
+        the column names have in common, and `FileRows.guessed_groups` says how.
+    weight : str or None
+        Column with the weight of each row.
+    keys : sequence of str
+        Columns that predictions carry along and no network sees.
+    ignore : sequence of str
+        Columns to leave out.
+    kinds : mapping of column to {"number", "flag", "category", "date"}, or None
+        What a column is where its type does not tell: codes written as integers, or a CSV column whose first lines
+        mislead. `Encoder.kinds` makes new files read as the ones that the encoder learned from.
+
+    Returns
+    -------
+    FileRows
+
+    Examples
+    --------
+    >>> import tempfile, pyarrow.parquet as pq
+    >>> table = pa.table({"gas_SO2": [4.0, 5.0], "gas_NO2": [7.0, 8.0], "hour": [1, 2], "PM": [9.0, 11.0]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pq.write_table(table, f"{folder}/air.parquet")
+    ...     rows = open_rows(folder, target="PM")
+    ...     batches = list(rows.batches(rows=1))
+    >>> rows.n_rows, len(batches), rows.groups
+    (2, 2, {'gas': ('gas_SO2', 'gas_NO2'), 'columns': ('hour',)})
+    """
+    path = Path(path)
+    file_format, paths = find_files(path)
+    partitions = partition_values(path, paths) if path.is_dir() else [{}]
+    parts = [_open_part(file_format, file, values) for file, values in zip(paths, partitions, strict=True)]
+    unified = unify_columns([(part.facts.path, part.schema) for part in parts])
+    names = list(unified.types)
+    roles = assign_columns(path, names, _names(target), groups, weight, _names(keys), _names(ignore))
+    _check_kinds(path, names, kinds or {})
+    needed = set(roles.all)
+    schema = settled_types(
+        unified,
+        [name for name in names if name in needed],
+        kinds or {},
+        roles.keys,
+        text_files=file_format.name == "CSV",
+    )
+    for role, name in [*(("target", name) for name in roles.targets), *(("weight", name) for name in _names(weight))]:
+        if not is_numeric(schema.field(name).type):
+            raise DataError(
+                f"The {role} column {name!r} of {path} holds values of type {schema.field(name).type}, "
+                "but it must hold numbers."
+            )
+    if all(part.n_rows == 0 for part in parts):
+        raise DataError(f"{path} holds no rows.")
+    return FileRows(path, file_format, parts, schema, roles)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One of the files: its columns with those that its folders' names give, and its number of rows if known."""
+
+    facts: FileFacts
+    schema: pa.Schema
+    constants: dict[str, pa.Scalar]
+    n_rows: int | None
+
+
+class FileRows:
+    """Rows in files, to be read as a stream; made by `open_rows`.
+
+    Attributes
+    ----------
+    path : Path
+        What was opened.
+    files : tuple of FileFacts
+        In the order of their rows.
+    schema : pyarrow.Schema
+        The columns that are read, with the types that `batches` gives them.
+    target_names, input_names, key_names : tuple of str
+    weight_name : str or None
+    groups : dict of str to tuple of str
+        Group name to its source columns.
+    guessed_groups : str or None
+        A sentence on how the groups were guessed, or None when they were given.
+    """
+
+    def __init__(
+        self, path: Path, file_format: FileFormat, parts: list[_Part], schema: pa.Schema, roles: ColumnRoles
+    ) -> None:
+        self.path = path
+        self.format_name = file_format.name
+        self.files = tuple(part.facts for part in parts)
+        self.schema = schema
+        self.target_names = roles.targets
+        self.input_names = roles.inputs
+        self.key_names = roles.keys
+        self.weight_name = roles.weight
+        self.groups = roles.groups
+        self.guessed_groups = roles.guessed
+        self._format = file_format
+        self._constants = [part.constants for part in parts]
+        self._first_columns = [part.schema.names[0] for part in parts]
+        self._counts = [part.n_rows for part in parts]
+
+    def __repr__(self) -> str:
+        shape = f"{'?' if self.n_rows is None else f'{self.n_rows:,}'} rows, {len(self.input_names)} inputs"
+        return f"<FileRows {self.path}: {len(self.files)} {self.format_name} file(s), {shape}>"
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows; None for CSV files until one pass, or `count_rows`, has counted them."""
+        known = [count for count in self._counts if count is not None]
+        return sum(known) if len(known) == len(self._counts) else None
+
+    def count_rows(self) -> int:
+        """Number of rows, by reading one column when it is not known yet."""
+        if self.n_rows is None:
+            for _ in self.batches(self.schema.names[:1]):
+                pass
+        assert self.n_rows is not None
+        return self.n_rows
+
+    def check_unchanged(self) -> None:
+        """Raise when a file is no longer the one that was opened: several passes must see the same rows."""
+        for facts in self.files:
+            _check_unchanged(facts)
+
+    def place(self, row: int) -> str:
+        """Where a row of the source lies, in words: its number in its file, and the file.
+
+        Rows are counted from one, as people do. A row that was handed out can always be placed: all files before its
+        own have then been counted.
+        """
+        for facts, count in zip(self.files, self._counts, strict=True):
+            if count is None or row < count:
+                return f"row {row + 1:,} of {facts.path}"
+            row -= count
+        raise IndexError(f"{self.path} has no row {row}.")
+
+    def batches(
+        self, columns: Iterable[str] | None = None, rows: int = _READ_ROWS, start: int = 0, stop: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """One pass over the rows, in order, in batches of exactly `rows` rows (the last one may be shorter).
+
+        The files are checked for changes first. Targets and weights, where they are among the columns, are checked as
+        they are read, so that the sentence can name the file.
+
+        Parameters
+        ----------
+        columns : sequence of str or None
+            Columns to read; None for all of `schema`.
+        rows : int
+        start, stop : int, int or None
+            The rows to read. Files and row groups before `start` are not read where their lengths are known.
+        """
+        names = self.schema.names if columns is None else list(columns)
+        for name in names:
+            if name not in self.schema.names:
+                raise no_such_column(name, "to be read", self.path, self.schema.names)
+        self.check_unchanged()
+        schema = pa.schema([self.schema.field(name) for name in names])
+        read_rows = rows * max(1, _READ_ROWS // rows)
+        stream = self._chunks(schema, read_rows, start)
+        return rechunked(stream if stop is None else only_first(stream, stop - start), rows)
+
+    def _chunks(self, schema: pa.Schema, rows: int, start: int) -> Iterator[pa.RecordBatch]:
+        """Rows from `start` on in pieces that lie in one file each."""
+        skip, found = start, False
+        for number, facts in enumerate(self.files):
+            count = self._counts[number]
+            if count is not None and count <= skip:
+                skip -= count
+                continue
+            read = skip
+            for chunk in self._read(number, schema, rows, skip):
+                self._check_values(facts.path, read, chunk)
+                found = found or chunk.num_rows > 0
+                read += chunk.num_rows
+                yield chunk
+            _check_unchanged(facts)
+            if count is not None and read != count:
+                raise DataError(f"{facts.path} promises {count:,} rows, but {read:,} were found; it is corrupt.")
+            if skip == 0:
+                self._counts[number] = read
+            skip = 0
+        if not found and start == 0:
+            raise DataError(f"{self.path} holds no rows.")
+
+    def _read(self, number: int, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
+        """One file's rows with the columns and types of `schema`."""
+        path, constants = self.files[number].path, self._constants[number]
+        stored = pa.schema([column for column in schema if column.name not in constants])
+        if not len(stored):
+            # The rows must be counted even if all that is asked for stands in the names of folders.
+            stored = pa.schema([(self._first_columns[number], pa.string())])
+        try:
+            for batch in self._format.batches(path, stored, rows, skip):
+                columns = [
+                    pa.repeat(constants[column.name], batch.num_rows).cast(column.type)
+                    if column.name in constants
+                    else _cast(path, batch.column(column.name), column)
+                    for column in schema
+                ]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        except pa.ArrowMemoryError:
+            raise
+        except _ARROW_FAILURES as error:
+            raise unreadable(path, self.format_name, error) from error
+
+    def _check_values(self, path: Path, first_row: int, chunk: pa.RecordBatch) -> None:
+        for name in (*self.target_names, *_names(self.weight_name)):
+            if name in chunk.schema.names:
+                values = numbers(chunk.column(name))
+                role = "target" if name in self.target_names else "weight"
+                unfit = ~np.isfinite(values)
+                if unfit.any():
+                    self._refuse(path, first_row, role, name, values, unfit)
+                if role == "weight" and values.size and values.min() < 0:
+                    self._refuse(path, first_row, role, name, values, values < 0)
+
+    def _refuse(
+        self, path: Path, first_row: int, role: str, name: str, values: np.ndarray, unfit: np.ndarray
+    ) -> None:
+        first, count = int(np.argmax(unfit)), int(unfit.sum())
+        what = "missing" if np.isnan(values[first]) else "infinite" if np.isinf(values[first]) else "negative"
+        raise DataError(
+            f"The {role} column {name!r} of {path} has {what} values: the first in row {first_row + first + 1:,}, "
+            f"{count:,} among the {len(values):,} rows read with it; remove or complete these rows."
+        )
+
+
+def _cast(path: Path, array: pa.Array, column: pa.Field) -> pa.Array:
+    if array.type == column.type:
+        return array
+    try:
+        return array.cast(column.type, safe=not is_numeric(array.type))
+    except pa.ArrowException as error:
+        words = str(error).strip().splitlines()[0]
+        raise DataError(
+            f"Column {column.name!r} of {path} is {array.type} and cannot be read as {column.type}: {words}."
+        ) from error
+
+
+def _open_part(file_format: FileFormat, path: Path, partition: dict[str, pa.Scalar]) -> _Part:
+    # The facts come first: a change after them is noticed by the first pass.
+    try:
+        status = path.stat()
+        schema, n_rows = file_format.schema(path), file_format.n_rows(path)
+    except pa.ArrowMemoryError:
+        raise
+    except _ARROW_FAILURES as error:
+        raise unreadable(path, file_format.name, error) from error
+    if not schema.names:
+        raise DataError(f"{path} has no columns.")
+    constants = {name: value for name, value in partition.items() if name not in schema.names}
+    for name, value in constants.items():
+        schema = schema.append(pa.field(name, value.type))
+    return _Part(FileFacts(path, status.st_size, status.st_mtime_ns), schema, constants, n_rows)
+
+
+def _check_unchanged(facts: FileFacts) -> None:
+    try:
+        status = facts.path.stat()
+    except OSError as error:
+        raise DataError(f"{facts.path} was there when the rows were opened and cannot be found now.") from error
+    if (status.st_size, status.st_mtime_ns) != (facts.size, facts.mtime_ns):
+        raise DataError(
+            f"{facts.path} has changed since the rows were opened ({facts.size:,} bytes then, {status.st_size:,} now); "
+            "every pass must see the same rows, so start again."
+        )
+
+
+def _names(names: str | Iterable[str] | None) -> list[str]:
+    return [] if names is None else [names] if isinstance(names, str) else list(names)
+
+
+def _check_kinds(path: Path, names: list[str], kinds: Mapping[str, str]) -> None:
+    for name, kind in kinds.items():
+        if kind not in KINDS:
+            raise DataError(f"The kind of column {name!r} is {kind!r}, but it must be one of {', '.join(KINDS)}.")
+        if name not in names:
+            raise no_such_column(name, f"kind {kind!r}", path, names)
