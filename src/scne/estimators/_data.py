@@ -79,7 +79,7 @@ def check_training_data(
         raise ValueError(f"{given} was passed without {missing}; validation rows need both.")
     watched = None
     if X_val is not None:
-        watched, _ = _checked_rows(estimator, X_val, y_val, None, reset=False)
+        watched, _ = _checked_rows(estimator, X_val, y_val, None, reset=False, suffix="_val")
         assert watched.targets is not None
         assert rows.targets is not None
         if watched.targets.shape[1] != rows.targets.shape[1]:
@@ -92,14 +92,17 @@ def check_training_data(
 
 def check_prediction_inputs(estimator: BaseEstimator, X: Any) -> NDArray:
     """Validate X (n, d) against the columns seen in fit."""
-    with _naming_columns(X):
+    with _naming_columns(X, "X"):
         checked = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
     _refuse_gaps("X", checked, getattr(estimator, "feature_names_in_", None))
     return checked
 
 
-def _checked_rows(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[ArrayRows, bool]:
-    with _naming_columns(X):
+def _checked_rows(
+    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, reset: bool, suffix: str = ""
+) -> tuple[ArrayRows, bool]:
+    _check_target("y" + suffix, y)
+    with _naming_columns(X, "X" + suffix):
         X, y = validate_data(
             estimator,
             X,
@@ -113,13 +116,12 @@ def _checked_rows(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, 
     y = np.asarray(y, dtype=np.float64)
     flat = y.ndim == 1
     targets = y[:, None] if flat else y
-    _refuse_gaps("X", X, getattr(estimator, "feature_names_in_", None))
-    _refuse_gaps("y", targets, None)
+    _refuse_gaps("X" + suffix, X, getattr(estimator, "feature_names_in_", None))
     weights = None
     if sample_weight is not None:
+        if np.ndim(sample_weight) and not np.any(sample_weight):
+            raise ValueError("sample_weight is zero for every row; at least one row must count (non-zero weight).")
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weights.sum() > 0:
-            raise ValueError("sample_weight is zero for every row; at least one row must count.")
     return ArrayRows(X, targets, weights), flat
 
 
@@ -138,30 +140,71 @@ def _refuse_gaps(name: str, values: NDArray, column_names: Any) -> None:
     )
 
 
+def _check_target(name: str, y: Any) -> None:
+    """What scikit-learn says of targets does not name the argument; the rest is left to it."""
+    if y is None:
+        return
+    try:
+        values = np.asarray(y)
+        numbers = values.astype(np.float64) if values.dtype.kind in "biufOUS" else None
+    except (ValueError, TypeError) as error:
+        example = next((value for value in values.ravel() if isinstance(value, str)), None)
+        if example is None:
+            return
+        raise ValueError(f"{name} holds text such as {str(example)!r}, but a target must be numbers.") from error
+    if numbers is not None and numbers.size and numbers.ndim <= 2:
+        _refuse_gaps(name, numbers.reshape(len(numbers), -1), None)
+
+
 @contextmanager
-def _naming_columns(X: Any) -> Iterator[None]:
-    """Turn conversion errors on a frame into a sentence that names the column."""
+def _naming_columns(X: Any, argument: str) -> Iterator[None]:
+    """Turn conversion errors into a sentence that names the argument, and in a frame the column."""
     if type(X).__name__ == "LazyFrame":
-        raise TypeError("X is a lazy frame, whose rows are not read yet; pass X.collect() instead.")
+        raise TypeError(f"{argument} is a lazy frame, whose rows are not read yet; pass {argument}.collect() instead.")
+    # Some frames turn dates into numbers without a word: nanoseconds since 1970 are no feature.
+    dated = _first_date_column(X)
+    if dated is not None:
+        raise ValueError(_no_numbers(dated, argument))
     try:
         yield
     except (ValueError, TypeError) as error:
         name = _first_text_column(X)
-        if name is None:
-            raise
-        raise ValueError(
-            f"Column {name!r} of X holds text or objects, not numbers; encode it first (for example with "
-            "sklearn.preprocessing.OneHotEncoder) or leave it out."
-        ) from error
+        if name is not None:
+            raise ValueError(_no_numbers(name, argument)) from error
+        if "could not convert string to float" in str(error):
+            raise ValueError(f"{argument} holds text, but its columns must be numbers: {error}.") from error
+        raise
+
+
+def _no_numbers(column: str, argument: str) -> str:
+    return (
+        f"Column {column!r} of {argument} holds text, dates or objects, not numbers; encode it first (for example with "
+        "sklearn.preprocessing.OneHotEncoder) or leave it out."
+    )
+
+
+def _column_names(X: Any) -> list[Any]:
+    names = getattr(X, "column_names", None)
+    names = getattr(X, "columns", None) if names is None else names
+    return [] if names is None else list(names)
+
+
+def _first_date_column(X: Any) -> str | None:
+    kinds = getattr(X, "dtypes", None)
+    if kinds is None or not _column_names(X):
+        return None
+    for name, kind in zip(_column_names(X), kinds, strict=False):
+        if str(kind).lower().startswith(("date", "time", "duration")):
+            return str(name)
+    return None
 
 
 def _first_text_column(X: Any) -> str | None:
-    names = getattr(X, "column_names", None) or getattr(X, "columns", None)
-    if names is None:
-        return None
-    for name in names:
+    for name in _column_names(X):
         values = np.asarray(X[name])
-        if values.dtype.kind in "OUSTmM":
+        if values.dtype.kind in "mM":
+            return str(name)
+        if values.dtype.kind in "OUST":
             try:
                 values.astype(np.float64)
             except (ValueError, TypeError):

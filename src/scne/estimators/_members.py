@@ -1,11 +1,14 @@
 """From checked rows to solved weights: the steps that every estimator shares."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.estimators._checkpoint import Checkpoint
 from scne.ncl import EnsembleSystem, MatrixFreeSystem
 from scne.networks import BuiltNetwork, HiddenLayer, joint_outputs
 from scne.passes import Engine, SystemSums, announce, stripe_rows, system_sums
@@ -14,6 +17,7 @@ from scne.rows import (
     ColumnScaling,
     ColumnStatistics,
     RowBlock,
+    RowSource,
     input_statistics,
     learn_scaling,
     target_statistics,
@@ -39,23 +43,69 @@ class Member:
 
 
 def learn_scalings(
-    rows: ArrayRows, scaling: str, target_scaling: str, clip_inputs: bool, engine: Engine
+    rows: RowSource,
+    scaling: str,
+    target_scaling: str,
+    clip_inputs: bool,
+    engine: Engine,
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[ColumnScaling, ColumnScaling]:
-    """Scalings of the inputs and of the targets, from one pass over the rows each."""
-    step = stripe_rows(rows.n_rows)
-    inputs = engine.reduce(input_statistics, rows.stripes(step), ColumnStatistics.combined)
-    targets = engine.reduce(target_statistics, rows.stripes(step), ColumnStatistics.combined)
+    """Scalings of the inputs and of the targets, from one pass over the rows."""
+    kept = checkpoint.load("statistics") if checkpoint else None
+    if kept is None:
+        step = stripe_rows(rows.n_rows)
+        n_stripes = -(-rows.n_rows // step)
+        blocks = announced(rows.stripes(step), "reading columns", n_stripes)
+        inputs, targets = engine.reduce(block_statistics, blocks, _combined)
+        if checkpoint:
+            checkpoint.save("statistics", {**_arrays("inputs", inputs), **_arrays("targets", targets)})
+    else:
+        inputs, targets = _statistics("inputs", kept), _statistics("targets", kept)
     return learn_scaling(inputs, scaling, clip_inputs), learn_scaling(targets, target_scaling)
 
 
-def validation_rows(n_rows: int, fraction: float, seed: int) -> NDArray[np.intp]:
-    """A random share of the rows, to be watched instead of fitted: at least one, and never all."""
-    count = min(max(1, round(fraction * n_rows)), n_rows - 1)
-    return np.random.default_rng(seed).permutation(n_rows)[:count]
+def block_statistics(block: RowBlock) -> tuple[ColumnStatistics, ColumnStatistics]:
+    """Statistics of a block's inputs and targets: the kernel of the scaling pass."""
+    return input_statistics(block), target_statistics(block)
+
+
+def _combined(
+    left: tuple[ColumnStatistics, ColumnStatistics], right: tuple[ColumnStatistics, ColumnStatistics]
+) -> tuple[ColumnStatistics, ColumnStatistics]:
+    return left[0].combined(right[0]), left[1].combined(right[1])
+
+
+def _arrays(prefix: str, statistics: ColumnStatistics) -> dict[str, Any]:
+    return {f"{prefix}_{name}": value for name, value in vars(statistics).items()}
+
+
+def _statistics(prefix: str, arrays: dict[str, NDArray[Any]]) -> ColumnStatistics:
+    weight, *columns = (arrays[f"{prefix}_{field.name}"] for field in fields(ColumnStatistics))
+    return ColumnStatistics(float(weight), *columns)
+
+
+def announced(blocks: Iterable[RowBlock], stage: str, total: int) -> Iterator[RowBlock]:
+    """The blocks as they are, announcing each as it is handed out."""
+    for done, block in enumerate(blocks, start=1):
+        announce(stage, done, total)
+        yield block
+
+
+def validation_rows(rows: ArrayRows, fraction: float, seed: int) -> NDArray[np.intp] | None:
+    """A random share of the rows that count, to be watched instead of fitted: at least one, and never all."""
+    counted = np.arange(rows.n_rows) if rows.weights is None else np.flatnonzero(rows.weights)
+    if len(counted) < 2:
+        return None
+    share = min(max(1, round(fraction * len(counted))), len(counted) - 1)
+    return np.random.default_rng(seed).permutation(counted)[:share]
 
 
 def ensemble_system(
-    rows: ArrayRows, layers: Sequence[HiddenLayer], target_scaling: ColumnScaling, engine: Engine
+    rows: RowSource,
+    layers: Sequence[HiddenLayer],
+    target_scaling: ColumnScaling,
+    engine: Engine,
+    checkpoint: Checkpoint | None = None,
 ) -> EnsembleSystem:
     """G, g and y'y of the ensemble in one pass over the rows (Eq. (25) without its coefficients)."""
     step = stripe_rows(rows.n_rows)
@@ -64,14 +114,19 @@ def ensemble_system(
     def kernel(block: RowBlock) -> SystemSums:
         return system_sums(block, lambda inputs: joint_outputs(tuple(layers), inputs), target_scaling)
 
-    def add(total: SystemSums, part: SystemSums) -> SystemSums:
-        added.append(1)
-        announce("summing rows", len(added), n_stripes)
-        return total.added(part)
-
-    added: list[int] = []
-    sums = engine.reduce(kernel, rows.stripes(step), add)
-    announce("summing rows", n_stripes, n_stripes)
+    kept = checkpoint.load("sums") if checkpoint else None
+    done = 0 if kept is None else int(kept.pop("done"))
+    total = None if kept is None else SystemSums(**kept)
+    for part in engine.map(kernel, islice(rows.stripes(step), done, None)):
+        total = part if total is None else total.added(part)
+        done += 1
+        announce("summing rows", done, n_stripes)
+        if checkpoint:
+            checkpoint.save_if_due("sums", {**total._asdict(), "done": done})
+    if checkpoint and total is not None:
+        checkpoint.save("sums", {**total._asdict(), "done": done})
+    sums = total
+    assert sums is not None
     return EnsembleSystem(
         gram=sums.gram,
         moments=sums.moments,

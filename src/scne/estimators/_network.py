@@ -40,6 +40,10 @@ class NetworkRegressor(RegressorMixin, BaseEstimator, ABC):
         check_real("ridge", self.ridge)
         check_threads(self.n_jobs)
 
+    def _solved_ridge(self, total_weight: float) -> float:
+        """The ridge with which the output weights are solved."""
+        return self.ridge
+
     def _validation_fraction(self) -> float | None:
         """Share of the rows to watch, for models that are searched."""
         return None
@@ -77,7 +81,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator, ABC):
             group = FeatureGroup("network", np.arange(data.rows.n_columns))
             member = self._build_member(group, 0, site)
             system = ensemble_system(data.rows, [member.layer], site.target_scaling, engine)
-            solution = Naive().solve(system, 0.0, [self.ridge])
+            solution = Naive().solve(system, 0.0, [self._solved_ridge(system.n_rows)])
         self._store(member, solution.weights, site.target_scaling, data.flat_target)
         return self
 
@@ -90,6 +94,8 @@ class NetworkRegressor(RegressorMixin, BaseEstimator, ABC):
         self.n_hidden_ = layer.n_nodes
         self.input_weights_ = layer.weights
         self.biases_ = layer.biases
+        # Row-major, as pickle will restore it: another order would change the last bits of a product.
+        weights = np.ascontiguousarray(weights)
         self.output_weights_ = weights[: layer.n_nodes]
         self.direct_weights_ = weights[layer.n_nodes :] if layer.direct_link else None
         self.n_outputs_ = weights.shape[1]

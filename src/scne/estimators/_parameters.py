@@ -1,6 +1,7 @@
 """Checks of what a user wrote, each a sentence: which argument, what it was, what it may be."""
 
 import re
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from numbers import Integral, Real
@@ -9,6 +10,14 @@ from typing import Any
 from scne.passes import available_threads
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def users_stacklevel() -> int:
+    """The `stacklevel` with which a warning points at the line outside this package that led to it."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "scne":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:

@@ -1,5 +1,7 @@
 """Stochastic configuration networks as a scikit-learn regressor."""
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,13 +11,23 @@ from scne.estimators._members import Member
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._parameters import check_bytes, check_choice, check_increasing, check_integer, check_real
 from scne.estimators._site import BuildingSite
-from scne.networks import ACTIVATIONS, CRITERIA, HiddenLayer, SearchSettings, build_network, prepare_search
+from scne.networks import (
+    ACTIVATIONS,
+    CRITERIA,
+    ChosenNodes,
+    HiddenLayer,
+    SearchSettings,
+    build_network,
+    prepare_search,
+)
 from scne.rows import ColumnScaling, FeatureGroup
 
 SCOPES = (0.5, 1, 3, 5, 7, 9, 15, 25, 50, 100, 150, 200)
 CONTRACTION = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 SCOPE_SEARCHES = ("together", "first")
 SEARCH_DTYPES = ("auto", "float32", "float64")
+# Nearly dependent nodes need output weights that only this much of a ridge, relative to the rows, lets H'H determine.
+LEAST_RIDGE = 1e-12
 # With fewer rows a search takes little time in either precision, and may come close to fitting every row, where single
 # precision would choose nodes by its rounding errors.
 FLOAT32_FROM_ROWS = 5_000
@@ -54,7 +66,8 @@ class SCNRegressor(NetworkRegressor):
     direct_link : bool, default=False
         Also link the inputs to the output.
     ridge : float, default=1e-6
-        r_m of Remark 2, added to the diagonal of H'H. Zero gives the pseudo-inverse.
+        r_m of Remark 2, added to the diagonal of H'H; at least 1e-12 of the number of rows, below which double
+        precision could not tell it from none.
     scaling, target_scaling : {"0-1", "standard", "none"}
         How inputs (default "0-1") and targets (default "standard") are scaled inside. Predictions have y's own units.
     clip_inputs : bool, default=True
@@ -151,7 +164,7 @@ class SCNRegressor(NetworkRegressor):
         check_bytes("memory_budget", self.memory_budget)
         self._validation_fraction()
 
-    def _settings(self) -> SearchSettings:
+    def _settings(self, total_weight: float = 0.0) -> SearchSettings:
         patience = self.n_iter_no_change
         return SearchSettings(
             max_hidden=check_integer("max_hidden", self.max_hidden, 1),
@@ -164,9 +177,12 @@ class SCNRegressor(NetworkRegressor):
             activation=check_choice("activation", self.activation, tuple(ACTIVATIONS)),
             criterion=check_choice("criterion", self.criterion, CRITERIA),
             direct_link=bool(self.direct_link),
-            ridge=check_real("ridge", self.ridge),
+            ridge=self._solved_ridge(total_weight),
             n_iter_no_change=None if patience is None else check_integer("n_iter_no_change", patience, 1),
         )
+
+    def _solved_ridge(self, total_weight: float) -> float:
+        return max(check_real("ridge", self.ridge), LEAST_RIDGE * total_weight)
 
     def _validation_fraction(self) -> float | None:
         fraction = self.validation_fraction
@@ -178,7 +194,6 @@ class SCNRegressor(NetworkRegressor):
         return np.dtype(self.search_dtype)
 
     def _build_member(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
-        settings = self._settings()
         scaling = site.scaling.select(group.columns)
         rows = prepare_search(
             site.rows,
@@ -190,12 +205,27 @@ class SCNRegressor(NetworkRegressor):
             site.watched,
             self._search_dtype(site.rows.n_rows),
         )
+        settings = self._settings(rows.training_weight)
         budget = check_bytes("memory_budget", self.memory_budget)
-        found = build_network(rows, settings, site.seed, index, site.engine, budget, f"building {group.name}")
+        stage = f"network-{index}"
+        kept = site.checkpoint.load(stage) if site.checkpoint else None
+        found = build_network(
+            rows,
+            settings,
+            site.seed,
+            index,
+            site.engine,
+            budget,
+            f"building {group.name}",
+            ChosenNodes(**kept) if kept else None,
+            partial(site.keep, stage),
+        )
+        if site.checkpoint and found.chosen:
+            site.checkpoint.save(stage, found.chosen._asdict())
         layer = HiddenLayer(
             group.columns, scaling, found.weights, found.biases, settings.activation, settings.direct_link
         )
-        return Member(group.name, layer, found)
+        return Member(group.name, layer, replace(found, chosen=None))
 
     def _store(
         self, member: Member, weights: NDArray[np.float64], target_scaling: ColumnScaling, flat_target: bool

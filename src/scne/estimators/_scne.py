@@ -235,7 +235,8 @@ class SCNERegressor(RegressorMixin, BaseEstimator):
         self.n_iter_ = max(1, solved.solution.n_iter)
         layers = [member.layer for member in self.members_]
         ends = np.cumsum([layer.n_outputs for layer in layers])[:-1]
-        weights = np.split(solved.solution.weights, ends)
+        # Row-major, as pickle will restore it: another order would change the last bits of a product.
+        weights = np.split(np.ascontiguousarray(solved.solution.weights), ends)
         self.output_weights_ = [beta[: layer.n_nodes] for beta, layer in zip(weights, layers, strict=True)]
         linked = any(layer.direct_link for layer in layers)
         direct = [beta[layer.n_nodes :] for beta, layer in zip(weights, layers, strict=True)]
@@ -337,7 +338,10 @@ class SCNERegressor(RegressorMixin, BaseEstimator):
 
     def _system(self) -> LinearSystem:
         if not hasattr(self, "system_"):
-            raise ValueError("This ensemble was fitted with matrix_free=True and holds no Gram matrix; fit it without.")
+            raise ValueError(
+                "This ensemble holds no Gram matrix: it was fitted with matrix_free=True, or loaded from a file "
+                "that was saved without it (save with with_system=True)."
+            )
         return self.system_
 
     def _layers(self) -> list[Any]:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.estimators._checkpoint import Checkpoint
 from scne.estimators._data import TrainingData
 from scne.estimators._members import ensemble_system, learn_scalings, validation_rows
 from scne.estimators._weights import HeldOut
 from scne.ncl import EnsembleSystem
-from scne.networks import HiddenLayer
+from scne.networks import ChosenNodes, HiddenLayer
 from scne.passes import Engine
 from scne.rows import ArrayRows, ColumnScaling
 
@@ -31,6 +32,7 @@ class BuildingSite:
         Of all columns, and of the targets, learned on all rows.
     seed : int
     engine : Engine
+    checkpoint : Checkpoint or None
     """
 
     rows: ArrayRows
@@ -40,6 +42,12 @@ class BuildingSite:
     target_scaling: ColumnScaling
     seed: int
     engine: Engine
+    checkpoint: Checkpoint | None = None
+
+    def keep(self, stage: str, nodes: ChosenNodes) -> None:
+        """Keep a network's nodes now and then."""
+        if self.checkpoint is not None:
+            self.checkpoint.save_if_due(stage, nodes._asdict())
 
     def held_out(self, system: EnsembleSystem, layers: Sequence[HiddenLayer]) -> HeldOut | None:
         """Systems to choose lambda and the ridge on, when the site has rows that the search has not seen."""
@@ -59,11 +67,12 @@ def open_site(
     validation_fraction: float | None,
     seed: int,
     engine: Engine,
+    checkpoint: Checkpoint | None = None,
 ) -> BuildingSite:
     """Learn the scalings in one pass over all rows, and set the search's rows apart."""
-    scalings = learn_scalings(data.rows, scaling, target_scaling, clip_inputs, engine)
+    scalings = learn_scalings(data.rows, scaling, target_scaling, clip_inputs, engine, checkpoint)
     sample = data.search
     validation = None
     if validation_fraction is not None and data.watched is None:
-        validation = validation_rows(sample.n_rows, validation_fraction, seed)
-    return BuildingSite(sample, data.watched, validation, *scalings, seed, engine)
+        validation = validation_rows(sample, validation_fraction, seed)
+    return BuildingSite(sample, data.watched, validation, *scalings, seed, engine, checkpoint)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from scne.estimators._parameters import check_integer, check_real
+from scne.estimators._parameters import check_integer, check_real, users_stacklevel
 from scne.ncl import (
     SOLVERS,
     Choice,
@@ -116,6 +116,8 @@ def _solve_weights(system: LinearSystem, settings: WeightSettings, held_out: Hel
         decorrelation = choice.decorrelation
         ridge = choice.ridge if isinstance(ridge, str) else ridge
     name = choose_solver(system, ridge) if settings.solver == "auto" else settings.solver
+    if name == "naive":
+        decorrelation = 0.0
     _warn_before(name, system, decorrelation, ridge)
     solver = make_solver(name, max_iter=settings.max_iter, tol=settings.tol, step_tol=settings.step_tol)
     solution = solver.solve(system, decorrelation, ridge)
@@ -154,13 +156,13 @@ def _warn_before(solver: str, system: LinearSystem, decorrelation: float, ridge:
             f"Block Jacobi will not converge with decorrelation={decorrelation:g}: on these rows it does so below "
             f"{bound:.4g}. Use a smaller decorrelation, or solver='gauss-seidel' or 'cholesky', which take any.",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=users_stacklevel(),
         )
 
 
 def _warn_after(solution: Solution) -> None:
     if solution.status in (Status.MAX_ITER, Status.DIVERGED):
-        warnings.warn(solution.message, ConvergenceWarning, stacklevel=5)
+        warnings.warn(solution.message, ConvergenceWarning, stacklevel=users_stacklevel())
 
 
 def _checked_decorrelation(decorrelation: Any, n_members: int) -> float | str:
@@ -180,13 +182,10 @@ def _checked_ridge(ridge: Any, names: Sequence[str]) -> NDArray[np.float64] | st
     if isinstance(ridge, str) and ridge == "auto":
         return "auto"
     if isinstance(ridge, Mapping):
-        unknown = sorted(set(map(str, ridge)) - set(names))
-        missing = [name for name in names if name not in ridge]
-        if unknown or missing:
-            raise ValueError(
-                f"ridge names {sorted(map(str, ridge))}, but it must name each of the groups {list(names)} once."
-            )
-        ridge = [ridge[name] for name in names]
+        by_name = {str(name): value for name, value in ridge.items()}
+        if set(by_name) != set(names):
+            raise ValueError(f"ridge names {sorted(by_name)}, but it must name each of the groups {list(names)} once.")
+        ridge = [by_name[name] for name in names]
     if isinstance(ridge, Sequence | np.ndarray) and not isinstance(ridge, str):
         if len(ridge) != len(names):
             raise ValueError(f"ridge has {len(ridge)} values, but there are {len(names)} networks; give one for each.")

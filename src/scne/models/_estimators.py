@@ -24,6 +24,8 @@ def to_content(model: Any, scne_version: str, with_system: bool) -> Content:
     """Everything of a fitted model that a file holds."""
     name = _class_name(model, ESTIMATORS)
     check_is_fitted(model)
+    if with_system and name in NETWORKS:
+        raise Unstorable(f"{name} is a single network and has no Gram matrix to save; leave out with_system=True")
     document, tensors = store_ensemble(model, with_system) if name in ENSEMBLES else store_network(model)
     names = getattr(model, "feature_names_in_", None)
     head = {

@@ -1,8 +1,9 @@
 """Base models: hidden layers and the two ways to find them, SC-III and RVFL."""
 
 from scne.networks._activations import ACTIVATIONS, Activation
+from scne.networks._admissibility import admissible_nodes
 from scne.networks._basis import GrowingBasis
-from scne.networks._builder import BuiltNetwork, SearchSettings, StopReason, build_network
+from scne.networks._builder import BuiltNetwork, ChosenNodes, SearchSettings, StopReason, build_network
 from scne.networks._candidates import pool_generator, uniform_pool
 from scne.networks._criteria import CRITERIA, Selection, required_share, select_candidates
 from scne.networks._layer import HiddenLayer, joint_outputs
@@ -14,12 +15,14 @@ __all__ = [
     "CRITERIA",
     "Activation",
     "BuiltNetwork",
+    "ChosenNodes",
     "GrowingBasis",
     "HiddenLayer",
     "SearchRows",
     "SearchSettings",
     "Selection",
     "StopReason",
+    "admissible_nodes",
     "build_network",
     "draw_nodes",
     "joint_outputs",

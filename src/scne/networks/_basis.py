@@ -20,8 +20,8 @@ from scne.networks._activations import Activation
 from scne.networks._search_rows import SearchRows
 from scne.passes import Engine, PoolBlock, PoolSums, score_pool
 
-# One projection leaves errors of the size of the vector's own rounding errors. While the vector keeps a thirtieth of its
-# norm they stay below some thirty units of rounding; where it keeps less, a second projection is needed, and enough
+# One projection leaves errors of the size of the vector's own rounding errors. While the vector keeps a thirtieth of
+# its norm they stay below some thirty units of rounding; where it keeps less, a second projection is needed, and enough
 # ("twice is enough", Kahan and Parlett).
 _PROJECT_AGAIN_BELOW = 1e-3
 

@@ -1,8 +1,9 @@
 """SC-III: grow a network node by node under the supervisory inequality (section 2.1)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,21 @@ class SearchSettings:
     n_iter_no_change: int | None
 
 
+class ChosenNodes(NamedTuple):
+    """Nodes in the order in which they were chosen: all that a search needs to go on where it was.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (k, d + 1)
+        Input weights with the bias last.
+    scopes, contractions : ndarray of shape (k,)
+    """
+
+    weights: NDArray[np.float64]
+    scopes: NDArray[np.float64]
+    contractions: NDArray[np.float64]
+
+
 @dataclass(frozen=True)
 class BuiltNetwork:
     """A finished search.
@@ -57,6 +73,8 @@ class BuiltNetwork:
     scopes, contractions : ndarray of shape (L_built,)
         Y and r with which each node was admitted.
     stop_reason : StopReason
+    chosen : ChosenNodes or None
+        All nodes that were built, kept or not; None where a model no longer needs them.
     """
 
     weights: NDArray[np.float64]
@@ -66,6 +84,7 @@ class BuiltNetwork:
     scopes: NDArray[np.float64]
     contractions: NDArray[np.float64]
     stop_reason: StopReason
+    chosen: ChosenNodes | None = None
 
 
 class _Record:
@@ -77,6 +96,9 @@ class _Record:
         self.contractions: list[float] = []
         self.training: list[float] = []
         self.validation: list[float] = []
+
+    def chosen(self) -> ChosenNodes:
+        return ChosenNodes(np.array(self.weights), np.array(self.scopes), np.array(self.contractions))
 
     def add(self, weights: NDArray[np.float64], scope: float, contraction: float, basis: GrowingBasis) -> None:
         self.weights.append(weights)
@@ -104,6 +126,7 @@ class _Record:
             np.array(self.scopes),
             np.array(self.contractions),
             reason,
+            self.chosen(),
         )
 
 
@@ -115,6 +138,8 @@ def build_network(
     engine: Engine,
     memory_budget: float,
     stage: str = "building",
+    resume: ChosenNodes | None = None,
+    keep: Callable[[ChosenNodes], None] | None = None,
 ) -> BuiltNetwork:
     """Add nodes until one of the reasons to stop holds, then keep the best prefix (section 3.1).
 
@@ -129,17 +154,27 @@ def build_network(
         Bytes for the orthonormal basis.
     stage : str
         How the work is announced.
+    resume : ChosenNodes or None
+        Nodes that an interrupted search had chosen; they are added again without a search.
+    keep : callable or None
+        Is given the nodes after each addition.
     """
     capacity = settings.max_hidden + (rows.n_columns if settings.direct_link else 0)
     basis = GrowingBasis(rows, ACTIVATIONS[settings.activation], capacity, engine, memory_budget, settings.ridge)
     if settings.direct_link:
         basis.append_direct_links()
     record = _Record()
+    if resume is not None:
+        for weights, scope, contraction in zip(*resume, strict=True):
+            basis.append_node(weights)
+            record.add(weights, scope, contraction, basis)
     while (reason := _reason_to_stop(record, basis, settings)) is None:
         if not _add_nodes(record, basis, settings, seed, member):
             reason = StopReason.NO_CANDIDATE
             break
         announce(stage, record.size, settings.max_hidden)
+        if keep is not None:
+            keep(record.chosen())
     if not record.size:
         # Nothing to explain (a constant target, say). One node keeps every shape downstream ordinary.
         pool = uniform_pool(pool_generator(seed, member, 0, 0), rows.n_columns, 1, settings.scopes[:1])

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scne.passes import PoolSums
 
 CRITERIA = ("orthogonal", "paper")
+_NOTHING_LEFT = 1e-28
 
 
 @dataclass(frozen=True)
@@ -161,5 +162,9 @@ def _gains(
 
 def _excess(gains: NDArray[np.float64], residual_squares: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """sum_q xi_q, shape (T,); -inf where some xi_q is not positive."""
-    xi = gains - share * residual_squares[:, None]
+    # An output that is fitted already (a constant one, from the start) leaves nothing to remove and must not veto.
+    open_outputs = residual_squares > _NOTHING_LEFT
+    if not open_outputs.any():
+        return np.full(gains.shape[1], -np.inf)
+    xi = (gains - share * residual_squares[:, None])[open_outputs]
     return np.where(xi.min(axis=0) > 0, xi.sum(axis=0), -np.inf)

@@ -56,6 +56,9 @@ def resolve_groups(
         raise TypeError(
             f"groups is {groups!r}, but it must map names to columns, be a list of column lists, or be None."
         )
+    twice = sorted({name for name, _ in named if [other for other, _ in named].count(name) > 1})
+    if twice:
+        raise ValueError(f"groups has more than one group named {twice[0]!r}; names must differ as text.")
     if not named:
         raise ValueError("groups is empty; give at least one group of columns, or None for all columns.")
     return tuple(FeatureGroup(name, _positions(name, spec, n_columns, column_names)) for name, spec in named)
@@ -98,7 +101,13 @@ def _from_slice(group: str, columns: slice, n_columns: int, column_names: Sequen
         start = _position(group, start, n_columns, column_names)
     if isinstance(stop, str):
         stop = _position(group, stop, n_columns, column_names) + 1
-    return list(range(n_columns))[slice(start, stop, columns.step)]
+    try:
+        return list(range(n_columns))[slice(start, stop, columns.step)]
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"Group {group!r} of groups is {columns!r}, but a slice takes whole numbers or column names, and no "
+            "step of 0."
+        ) from None
 
 
 def _position(group: str, column: Any, n_columns: int, column_names: Sequence[str] | None) -> int:

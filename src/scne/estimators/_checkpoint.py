@@ -1,0 +1,92 @@
+"""Checkpoints: a long fit that is killed goes on where it was, and ends with the same bits.
+
+That is possible because nothing in a fit depends on when it runs: pools come from the seed, sums are added in the
+order of the rows. So a checkpoint holds the nodes chosen so far and a running sum with its number of stripes, no
+state of a random generator.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_SECONDS_BETWEEN = 5.0
+
+
+class Checkpoint:
+    """A folder with the finished and half-finished stages of one fit.
+
+    Parameters
+    ----------
+    folder : path
+        Made when it does not exist.
+    job : mapping
+        What is being fitted: settings, seed and data. A folder that belongs to another job is refused.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> Checkpoint(folder, {"seed": 1}).save("sums", {"total": np.arange(3)})
+    >>> Checkpoint(folder, {"seed": 1}).load("sums")["total"]
+    array([0, 1, 2])
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], job: Mapping[str, Any]) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for unfinished in self.folder.glob("*.unfinished"):
+            unfinished.unlink()
+        self._last = time.monotonic()
+        text = json.dumps(job, sort_keys=True, default=repr)
+        signature = {"job": hashlib.sha256(text.encode()).hexdigest()}
+        file = self.folder / "job.json"
+        if not file.exists():
+            self._write(file, json.dumps(signature).encode())
+        elif json.loads(file.read_text()) != signature:
+            raise ValueError(
+                f"checkpoint is {str(folder)!r}, which holds a fit with other settings or other data; use another "
+                "folder, or delete this one to start anew."
+            )
+
+    def load(self, stage: str) -> dict[str, NDArray[Any]] | None:
+        """Arrays of a stage, or None when it has not been saved."""
+        file = self.folder / f"{stage}.npz"
+        if not file.exists():
+            return None
+        with np.load(file, allow_pickle=False) as stored:
+            return dict(stored)
+
+    def save(self, stage: str, arrays: Mapping[str, Any]) -> None:
+        """Keep the arrays of a stage: the file appears whole or not at all."""
+        target = self.folder / f"{stage}.npz"
+        unfinished = target.with_suffix(".unfinished")
+        with open(unfinished, "wb") as file:
+            np.savez(file, **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, target)
+        self._last = time.monotonic()
+
+    def save_if_due(self, stage: str, arrays: Mapping[str, Any]) -> None:
+        """Keep the arrays when some seconds have passed since the last time."""
+        if time.monotonic() - self._last >= _SECONDS_BETWEEN:
+            self.save(stage, arrays)
+
+    def clear(self) -> None:
+        """Delete what is kept, once its fit is safe elsewhere."""
+        for file in [*self.folder.glob("*.npz"), self.folder / "job.json"]:
+            file.unlink(missing_ok=True)
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def _write(self, target: Path, content: bytes) -> None:
+        unfinished = target.with_suffix(".unfinished")
+        unfinished.write_bytes(content)
+        os.replace(unfinished, target)

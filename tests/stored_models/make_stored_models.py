@@ -1,0 +1,56 @@
+"""How the stored models were made: run once for each format version, ``python make_stored_models.py``.
+
+Files of a version are never made again: they stand for those that users have.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
+from scne.models import FORMAT_VERSION, save_model
+
+FOLDER = Path(__file__).parent
+NAMES = ["TEMP", "PRES", "SO2", "Ölstand"]
+MODELS = {
+    "scne": SCNERegressor(
+        SCNRegressor(5, n_candidates=20, direct_link=True, validation_fraction=0.2, n_iter_no_change=3),
+        groups={"weather": ["TEMP", "PRES"], "gases": slice("SO2", "Ölstand")},
+        random_state=1,
+    ),
+    "dnne": DNNERegressor(
+        RVFLRegressor(4, direct_link=False, clip_inputs=False, activation="tanh"),
+        groups=[[0, np.int64(1)], (2,), [True, False, False, True]],
+        solver="gauss-seidel",
+        decorrelation=0.7,
+        ridge=[0.1, 0.2, 0.3],
+        random_state=2,
+    ),
+    "scn": SCNRegressor(5, n_candidates=20, batch_size=2, scaling="standard", random_state=3),
+    "rvfl": RVFLRegressor(5, scope=2.0, random_state=4),
+}
+
+
+def main() -> None:
+    """Fit, save, and write the predictions beside."""
+    rng = np.random.default_rng(0)
+    inputs = rng.normal(size=(120, 4)).round(3)
+    flat = np.sin(inputs[:, 0]) + inputs[:, 2] * inputs[:, 3]
+    for name, model in MODELS.items():
+        path = FOLDER / f"v{FORMAT_VERSION}_{name}.scne"
+        if path.exists():
+            raise SystemExit(f"{path} exists, and stored models are never made again.")
+        targets = np.column_stack([flat, inputs[:, 1] ** 2]) if name in ("dnne", "rvfl") else flat
+        frame = pd.DataFrame(inputs, columns=NAMES)
+        model.fit(frame if name == "scne" else inputs, targets)
+        save_model(model, path, with_system=name == "dnne")
+        rows = 1.5 * inputs[:6]
+        seen = pd.DataFrame(rows, columns=NAMES) if name == "scne" else rows
+        expected = {"inputs": rows.tolist(), "predictions": model.predict(seen).tolist()}
+        path.with_suffix(".json").write_text(json.dumps(expected) + "\n")
+
+
+if __name__ == "__main__":
+    main()
