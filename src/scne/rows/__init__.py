@@ -1,7 +1,12 @@
 """Where rows live and how columns become numbers."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from scne.rows._blocks import ArrayRows, RowBlock, RowSource
+from scne.rows._data_error import DataError
 from scne.rows._groups import FeatureGroup, resolve_groups
+from scne.rows._groups_file import read_groups
 from scne.rows._scaling import (
     SCALINGS,
     ColumnScaling,
@@ -12,17 +17,59 @@ from scne.rows._scaling import (
     target_statistics,
 )
 
+if TYPE_CHECKING:
+    from scne.rows._encoded import EncodedFileRows, encoded_rows
+    from scne.rows._encoder import Encoder
+    from scne.rows._encoder_learner import EncoderLearner
+    from scne.rows._file_parts import FileFacts
+    from scne.rows._files import FileRows, open_rows
+    from scne.rows._sample import RowSample, SampleDrawer, row_keys, sample_positions
+
+# Loading pyarrow's readers takes half a second, and whoever fits arrays does not need them.
+_WITH_ARROW = {
+    "EncodedFileRows": "_encoded",
+    "Encoder": "_encoder",
+    "EncoderLearner": "_encoder_learner",
+    "FileFacts": "_file_parts",
+    "FileRows": "_files",
+    "RowSample": "_sample",
+    "SampleDrawer": "_sample",
+    "encoded_rows": "_encoded",
+    "open_rows": "_files",
+    "row_keys": "_sample",
+    "sample_positions": "_sample",
+}
+
 __all__ = [
     "SCALINGS",
     "ArrayRows",
     "ColumnScaling",
     "ColumnStatistics",
+    "DataError",
+    "EncodedFileRows",
+    "Encoder",
+    "EncoderLearner",
     "FeatureGroup",
+    "FileFacts",
+    "FileRows",
     "RowBlock",
+    "RowSample",
     "RowSource",
+    "SampleDrawer",
     "column_statistics",
+    "encoded_rows",
     "input_statistics",
     "learn_scaling",
+    "open_rows",
+    "read_groups",
     "resolve_groups",
+    "row_keys",
+    "sample_positions",
     "target_statistics",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WITH_ARROW:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_WITH_ARROW[name]}"), name)

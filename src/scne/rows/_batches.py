@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from scne.rows._data_error import RefusedValue
+
 
 def without_first(batches: Iterable[pa.RecordBatch], skip: int) -> Iterator[pa.RecordBatch]:
     """The batches without their first `skip` rows."""
@@ -73,3 +75,22 @@ def numbers(array: pa.Array) -> NDArray[np.float64]:
         # Integers beyond 2^53 are rounded: a network works on floats.
         array = array.cast(pa.float64(), safe=False)
     return array.to_numpy(zero_copy_only=False)
+
+
+def missing_in(values: NDArray[np.float64], column: str) -> NDArray[np.bool_] | None:
+    """Where values are missing (NaN), or None when none is; infinite values are refused.
+
+    One sum tells whether there is anything to look for.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return None
+    infinite = np.isinf(values)
+    if infinite.any():
+        raise RefusedValue(
+            f"Column {column!r} holds an infinite value",
+            "replace it by a number, or leave it empty if it is not known",
+            int(np.argmax(infinite)),
+        )
+    missing = np.isnan(values)
+    return missing if missing.any() else None

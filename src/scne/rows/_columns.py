@@ -125,7 +125,7 @@ def guess_groups(names: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], str]
     >>> groups
     {'gas': ('gas_SO2', 'gas_NO2'), 's': ('s1', 's2'), 'columns': ('hour',)}
     >>> print(sentence)
-    Groups were guessed from column names: 'gas' (2 columns), 's' (2 columns), 'columns' (1 column without a shared prefix).
+    Groups were guessed from column names: 'gas' (2 columns), 's' (2 columns), 'columns' (1 column, no shared prefix).
     """
     prefixes = {name: _prefix(name) for name in names}
     shared = {prefix for prefix, count in Counter(prefixes.values()).items() if prefix is not None and count > 1}
@@ -140,10 +140,10 @@ def guess_groups(names: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], str]
     if rest:
         groups[_REST] = (*groups.get(_REST, ()), *rest)
     if not shared:
-        return groups, f"All {len(names)} columns form one group, because no two of their names share a prefix."
+        return groups, f"No two column names share a prefix, so there is one group: 'columns' ({len(names)})."
     counts = [
         f"{group!r} ({len(columns)} column{'s' * (len(columns) > 1)}"
-        f"{' without a shared prefix' if rest and group == _REST else ''})"
+        f"{', no shared prefix' if rest and group == _REST else ''})"
         for group, columns in groups.items()
     ]
     return groups, f"Groups were guessed from column names: {', '.join(counts)}."

@@ -39,7 +39,8 @@ class CsvFormat:
                 f"The first line of {path} holds numbers ({listing(schema.names, 5)}), but it must hold the names of "
                 "the columns; add a line of names."
             )
-        return schema
+        # Bytes that are no UTF-8 are found to be so when, and if, their column is read.
+        return pa.schema([(c.name, pa.string() if c.type == pa.binary() else c.type) for c in schema])
 
     def n_rows(self, path: Path) -> int | None:
         """None: the lines of a text file are counted by reading it."""
@@ -97,7 +98,7 @@ def _explained(path: Path, names: list[str], schema: pa.Schema, message: str) ->
     if value is None:
         return DataError(f"Column {name!r} of {place} cannot be read: {where[3].strip().splitlines()[0]}.")
     return DataError(
-        f"Column {name!r} of {place} holds {value[1]!r}, which does not fit the type {schema.field(name).type} that the "
-        "column has in the first lines; correct the value, or state what the column is by kinds, "
+        f"Column {name!r} of {place} holds {value[1]!r}, which does not fit the type {schema.field(name).type} "
+        "that the column is read with; correct the value, or state what the column is by kinds, "
         f"such as {{{name!r}: 'category'}}."
     )

@@ -6,7 +6,6 @@ rows out in batches of one length, whatever the files' own parts are.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,29 +14,11 @@ import pyarrow as pa
 from scne.rows._batches import numbers, only_first, rechunked
 from scne.rows._columns import ColumnRoles, assign_columns
 from scne.rows._data_error import DataError, no_such_column
-from scne.rows._formats import FileFormat, find_files, partition_values, unreadable
+from scne.rows._file_parts import READ_FAILURES, FilePart, open_part, unreadable
+from scne.rows._formats import FileFormat, find_files, partition_values
 from scne.rows._schemas import KINDS, is_numeric, settled_types, unify_columns
 
 _READ_ROWS = 16_384
-_ARROW_FAILURES = (pa.ArrowException, OSError)
-
-
-@dataclass(frozen=True)
-class FileFacts:
-    """What tells whether a file is still the one that was opened.
-
-    Attributes
-    ----------
-    path : Path
-    size : int
-        In bytes.
-    mtime_ns : int
-        Time of the last change, in nanoseconds.
-    """
-
-    path: Path
-    size: int
-    mtime_ns: int
 
 
 def open_rows(
@@ -91,7 +72,7 @@ def open_rows(
     path = Path(path)
     file_format, paths = find_files(path)
     partitions = partition_values(path, paths) if path.is_dir() else [{}]
-    parts = [_open_part(file_format, file, values) for file, values in zip(paths, partitions, strict=True)]
+    parts = [open_part(file_format, file, values) for file, values in zip(paths, partitions, strict=True)]
     unified = unify_columns([(part.facts.path, part.schema) for part in parts])
     names = list(unified.types)
     roles = assign_columns(path, names, _names(target), groups, weight, _names(keys), _names(ignore))
@@ -115,16 +96,6 @@ def open_rows(
     return FileRows(path, file_format, parts, schema, roles)
 
 
-@dataclass(frozen=True)
-class _Part:
-    """One of the files: its columns with those that its folders' names give, and its number of rows if known."""
-
-    facts: FileFacts
-    schema: pa.Schema
-    constants: dict[str, pa.Scalar]
-    n_rows: int | None
-
-
 class FileRows:
     """Rows in files, to be read as a stream; made by `open_rows`.
 
@@ -145,7 +116,7 @@ class FileRows:
     """
 
     def __init__(
-        self, path: Path, file_format: FileFormat, parts: list[_Part], schema: pa.Schema, roles: ColumnRoles
+        self, path: Path, file_format: FileFormat, parts: list[FilePart], schema: pa.Schema, roles: ColumnRoles
     ) -> None:
         self.path = path
         self.format_name = file_format.name
@@ -183,7 +154,7 @@ class FileRows:
     def check_unchanged(self) -> None:
         """Raise when a file is no longer the one that was opened: several passes must see the same rows."""
         for facts in self.files:
-            _check_unchanged(facts)
+            facts.check_unchanged()
 
     def place(self, row: int) -> str:
         """Where a row of the source lies, in words: its number in its file, and the file.
@@ -231,18 +202,22 @@ class FileRows:
             if count is not None and count <= skip:
                 skip -= count
                 continue
-            read = skip
-            for chunk in self._read(number, schema, rows, skip):
+            # A file of unknown length is read from its first row: it may end before the first row that is wanted.
+            read = 0 if count is None else skip
+            whole = read == 0
+            for chunk in self._read(number, schema, rows, read):
                 self._check_values(facts.path, read, chunk)
-                found = found or chunk.num_rows > 0
+                dropped = min(max(0, skip - read), chunk.num_rows)
                 read += chunk.num_rows
-                yield chunk
-            _check_unchanged(facts)
+                if dropped < chunk.num_rows:
+                    found = True
+                    yield chunk.slice(dropped) if dropped else chunk
+            facts.check_unchanged()
             if count is not None and read != count:
                 raise DataError(f"{facts.path} promises {count:,} rows, but {read:,} were found; it is corrupt.")
-            if skip == 0:
+            if whole:
                 self._counts[number] = read
-            skip = 0
+            skip = max(0, skip - read)
         if not found and start == 0:
             raise DataError(f"{self.path} holds no rows.")
 
@@ -264,7 +239,7 @@ class FileRows:
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except pa.ArrowMemoryError:
             raise
-        except _ARROW_FAILURES as error:
+        except READ_FAILURES as error:
             raise unreadable(path, self.format_name, error) from error
 
     def _check_values(self, path: Path, first_row: int, chunk: pa.RecordBatch) -> None:
@@ -278,9 +253,7 @@ class FileRows:
                 if role == "weight" and values.size and values.min() < 0:
                     self._refuse(path, first_row, role, name, values, values < 0)
 
-    def _refuse(
-        self, path: Path, first_row: int, role: str, name: str, values: np.ndarray, unfit: np.ndarray
-    ) -> None:
+    def _refuse(self, path: Path, first_row: int, role: str, name: str, values: np.ndarray, unfit: np.ndarray) -> None:
         first, count = int(np.argmax(unfit)), int(unfit.sum())
         what = "missing" if np.isnan(values[first]) else "infinite" if np.isinf(values[first]) else "negative"
         raise DataError(
@@ -299,35 +272,6 @@ def _cast(path: Path, array: pa.Array, column: pa.Field) -> pa.Array:
         raise DataError(
             f"Column {column.name!r} of {path} is {array.type} and cannot be read as {column.type}: {words}."
         ) from error
-
-
-def _open_part(file_format: FileFormat, path: Path, partition: dict[str, pa.Scalar]) -> _Part:
-    # The facts come first: a change after them is noticed by the first pass.
-    try:
-        status = path.stat()
-        schema, n_rows = file_format.schema(path), file_format.n_rows(path)
-    except pa.ArrowMemoryError:
-        raise
-    except _ARROW_FAILURES as error:
-        raise unreadable(path, file_format.name, error) from error
-    if not schema.names:
-        raise DataError(f"{path} has no columns.")
-    constants = {name: value for name, value in partition.items() if name not in schema.names}
-    for name, value in constants.items():
-        schema = schema.append(pa.field(name, value.type))
-    return _Part(FileFacts(path, status.st_size, status.st_mtime_ns), schema, constants, n_rows)
-
-
-def _check_unchanged(facts: FileFacts) -> None:
-    try:
-        status = facts.path.stat()
-    except OSError as error:
-        raise DataError(f"{facts.path} was there when the rows were opened and cannot be found now.") from error
-    if (status.st_size, status.st_mtime_ns) != (facts.size, facts.mtime_ns):
-        raise DataError(
-            f"{facts.path} has changed since the rows were opened ({facts.size:,} bytes then, {status.st_size:,} now); "
-            "every pass must see the same rows, so start again."
-        )
 
 
 def _names(names: str | Iterable[str] | None) -> list[str]:

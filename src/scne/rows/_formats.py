@@ -20,6 +20,7 @@ from scne.rows._csv_format import CsvFormat
 from scne.rows._data_error import DataError
 
 _BUFFER_BYTES = 1 << 16
+_PIECE_BATCHES = 4
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -84,27 +85,37 @@ class ArrowFormat:
     def batches(self, path: Path, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
         """Stream the rows.
 
-        The file is mapped again for every batch: pages that were read stay resident as long as their map does, and
-        a record batch may be as large as the file. (Compressed record batches are loaded one by one as a whole.)
+        The file is mapped again for every piece: pages that were read stay resident as long as their map does, and
+        a record batch may be as large as the file. Compressed record batches are loaded as a whole, one by one.
         """
         with pa.memory_map(str(path)) as mapped:
-            reader = ipc.open_file(mapped)
-            columns = [reader.schema.get_field_index(name) for name in schema.names]
-            n_batches = reader.num_record_batches
-        options = ipc.IpcReadOptions(included_fields=columns)
+            n_batches = ipc.open_file(mapped).num_record_batches
+        piece = _PIECE_BATCHES * rows
         for number in range(n_batches):
-            start, length = skip, skip + 1
+            whole, start, length = None, skip, skip + 1
             while start < length:
-                with pa.memory_map(str(path)) as mapped:
-                    whole = ipc.open_file(mapped, options=options).get_batch(number)
+                if whole is None:
+                    whole, in_map = _mapped_batch(path, number)
                 length = whole.num_rows
-                part = whole.slice(start, rows)
-                del whole
+                part = whole.slice(start, piece).select(schema.names)
+                if in_map:
+                    whole = None
                 # Offsets that point out of the file would crash the process later.
                 part.validate(full=True)
-                start += rows
+                start += piece
                 yield part
             skip = max(0, skip - length)
+
+
+def _mapped_batch(path: Path, number: int) -> tuple[pa.RecordBatch, bool]:
+    """A record batch of a mapped file, and whether it lies in the map: a compressed one does not."""
+    with pa.memory_map(str(path)) as mapped:
+        batch = ipc.open_file(mapped).get_batch(number)
+        mapped.seek(0)
+        region = mapped.read_buffer()
+    buffers = [buffer for column in batch.columns for buffer in column.buffers() if buffer is not None and buffer.size]
+    end = region.address + region.size
+    return batch, all(region.address <= buffer.address < end for buffer in buffers)
 
 
 FORMATS: dict[str, FileFormat] = {
@@ -201,15 +212,3 @@ def _is_whole(text: str) -> bool:
     # A leading zero is a code, not a count: "007" must stay as it is.
     digits = text.removeprefix("-")
     return digits.isdecimal() and digits.isascii() and len(digits) < 19 and (digits == "0" or digits[0] != "0")
-
-
-def unreadable(path: Path, format_name: str, error: Exception) -> DataError:
-    """The sentence for a file that cannot be opened or whose bytes make no sense."""
-    if isinstance(error, OSError) and error.errno is not None and error.strerror:
-        return DataError(f"{path} cannot be read: {error.strerror}.")
-    words = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
-    hint = "it is corrupt, truncated or no " + format_name + " file"
-    if format_name == "Arrow" and "Not an Arrow file" in words:
-        hint += " (a stream of batches must be written as a file, with pyarrow.ipc.new_file)"
-    return DataError(f"{path} cannot be read as {format_name}: {words}; {hint}.")
-

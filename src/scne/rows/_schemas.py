@@ -88,7 +88,11 @@ def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     if (pt.is_date(one) or pt.is_timestamp(one)) and (pt.is_date(other) or pt.is_timestamp(other)):
         units = [type_.unit for type_ in (one, other) if pt.is_timestamp(type_)]
         zones = {type_.tz if pt.is_timestamp(type_) else None for type_ in (one, other)}
-        return None if len(zones) > 1 else pa.timestamp(max(units or ["ms"], key="s ms us ns".split().index), zones.pop())
+        return (
+            None
+            if len(zones) > 1
+            else pa.timestamp(max(units or ["ms"], key=["s", "ms", "us", "ns"].index), zones.pop())
+        )
     return None
 
 

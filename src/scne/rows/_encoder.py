@@ -1,0 +1,144 @@
+"""The encoder: what real tables hold, as a matrix of numbers.
+
+Learned from one pass over the rows (`EncoderLearner`), stored with the model, and applied to every batch from then on.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from scne.rows._data_error import DataError, RefusedValue, listing
+from scne.rows._encodings import ColumnEncoding, encoding_from_dict, encoding_to_dict, spans
+from scne.rows._schemas import kind_of
+
+_WORDS = {"number": "numbers", "flag": "true or false", "category": "text", "date": "dates"}
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Columns of a table to columns of numbers.
+
+    Attributes
+    ----------
+    encodings : tuple of ColumnEncoding
+        One per source column that says anything.
+    source_groups : tuple of (str, tuple of str)
+        Group names with their source columns.
+    missing : {"indicator", "refuse"}
+        What to do with missing values.
+
+    Examples
+    --------
+    >>> from scne.rows._encodings import CategoryEncoding, NumberEncoding
+    >>> wind = CategoryEncoding("wd", ("N", "NNW"), missing=False, other=False)
+    >>> encoder = Encoder((NumberEncoding("TEMP", 10.0, True), wind), (("weather", ("TEMP", "wd")),))
+    >>> encoder.names
+    ('TEMP', 'TEMP missing', 'wd=N', 'wd=NNW')
+    >>> encoder.transform(pa.record_batch({"wd": ["NNW", "N"], "TEMP": [None, 3.5]}))
+    array([[10. ,  1. ,  0. ,  1. ],
+           [ 3.5,  0. ,  1. ,  0. ]])
+    """
+
+    encodings: tuple[ColumnEncoding, ...]
+    source_groups: tuple[tuple[str, tuple[str, ...]], ...]
+    missing: str = "indicator"
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the encoded columns, such as ``wd=NNW``, ``TEMP missing`` or ``date.month``."""
+        return tuple(name for encoding in self.encodings for name in encoding.names)
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """The source column of each encoded column."""
+        return tuple(encoding.column for encoding in self.encodings for _ in encoding.names)
+
+    @cached_property
+    def groups(self) -> dict[str, NDArray[np.intp]]:
+        """Group name to the positions of its encoded columns."""
+        positions = {encoding.column: np.arange(span.start, span.stop) for encoding, span in spans(self.encodings)}
+        return {
+            group: np.concatenate([positions[column] for column in columns if column in positions])
+            for group, columns in self.source_groups
+        }
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """What each source column is, for `open_rows`: new files are then read as those that were learned from."""
+        return {encoding.column: encoding.kind for encoding in self.encodings}
+
+    def transform(self, batch: pa.RecordBatch | pa.Table) -> NDArray[np.float64]:
+        """Encode rows; the columns are found by name, others are passed over.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            d is the number of `names`; nothing in it is missing or infinite.
+        """
+        out = np.empty((batch.num_rows, len(self.names)))
+        for encoding, span in spans(self.encodings):
+            array = _column(batch, encoding)
+            if self.missing == "refuse":
+                refuse_missing(encoding.column, array)
+            encoding.encode(array, out[:, span])
+        return out
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a model file stores: only texts, numbers, lists and dictionaries."""
+        return {
+            "encodings": [encoding_to_dict(encoding) for encoding in self.encodings],
+            "groups": [[group, list(columns)] for group, columns in self.source_groups],
+            "missing": self.missing,
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> "Encoder":
+        """The encoder that was stored by `to_dict`, equal to it in every bit."""
+        return cls(
+            tuple(encoding_from_dict(encoding) for encoding in stored["encodings"]),
+            tuple((group, tuple(columns)) for group, columns in stored["groups"]),
+            stored["missing"],
+        )
+
+
+def plain_column(batch: pa.RecordBatch | pa.Table, name: str) -> pa.Array:
+    """A column as one array of values."""
+    array = batch.column(name)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+        if isinstance(array, pa.ChunkedArray):
+            array = pa.concat_arrays(array.chunks)
+    return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
+
+
+def _column(batch: pa.RecordBatch | pa.Table, encoding: ColumnEncoding) -> pa.Array:
+    names = batch.schema.names
+    if encoding.column not in names:
+        raise DataError(
+            f"There is no column {encoding.column!r} among the rows, but the encoder learned from it; "
+            f"the columns are {listing(names)}."
+        )
+    array = plain_column(batch, encoding.column)
+    if kind_of(array.type) not in (encoding.kind, "empty"):
+        raise DataError(
+            f"Column {encoding.column!r} holds values of type {array.type}, but the encoder learned "
+            f"{_WORDS[encoding.kind]} there."
+        )
+    return array
+
+
+def refuse_missing(column: str, array: pa.Array) -> None:
+    """Raise when a column has missing values (NaN among them)."""
+    if array.null_count or kind_of(array.type) == "number":
+        missing = array.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+        if missing.any():
+            raise RefusedValue(
+                f"Column {column!r} has missing values ({int(missing.sum()):,} among {len(array):,} rows), the first",
+                'complete or remove these rows, or allow them by missing="indicator"',
+                int(np.argmax(missing)),
+            )

@@ -1,0 +1,217 @@
+"""Learn an encoder, and the statistics of the encoded columns, in one pass over the rows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from scne.rows._batches import missing_in, numbers
+from scne.rows._data_error import DataError, RefusedValue
+from scne.rows._encoder import Encoder, plain_column, refuse_missing
+from scne.rows._encodings import (
+    CategoryEncoding,
+    ColumnEncoding,
+    DateEncoding,
+    FlagEncoding,
+    NumberEncoding,
+    calendar_part,
+    calendar_parts,
+)
+from scne.rows._files import FileRows
+from scne.rows._level_counts import LevelCounts
+from scne.rows._moments import Moments, moments
+from scne.rows._scaling import ColumnStatistics
+from scne.rows._schemas import kind_of
+
+_Described = tuple[float, float, float, float]
+
+
+class EncoderLearner:
+    """What has been seen of the rows so far; two learners on parts of the rows combine into that of both.
+
+    Nothing here depends on how the rows are split into batches or machines, up to rounding. Rows of weight zero are
+    rows that are not there.
+
+    Parameters
+    ----------
+    rows : FileRows
+        Gives the columns, their types and groups.
+    max_levels : int
+        The most levels of a text column that get a column of their own.
+    missing : {"indicator", "refuse"}
+        Missing values are replaced by the mean and marked in a column of their own, or not accepted.
+
+    Examples
+    --------
+    >>> import tempfile, pyarrow.parquet as pq
+    >>> from scne.rows import open_rows
+    >>> table = pa.table({"TEMP": [3.0, None, 5.0], "wd": ["N", "NNW", "N"], "PM": [9.0, 11.0, 10.0]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pq.write_table(table, f"{folder}/air.parquet")
+    ...     rows = open_rows(folder, target="PM")
+    ...     learner = EncoderLearner(rows)
+    ...     for batch in rows.batches():
+    ...         learner.update(batch)
+    >>> learner.finish().names
+    ('TEMP', 'TEMP missing', 'wd=N', 'wd=NNW')
+    >>> learner.statistics().mean.round(2)
+    array([4.  , 0.33, 0.67, 0.33])
+    """
+
+    def __init__(
+        self, rows: FileRows, *, max_levels: int = 32, missing: Literal["indicator", "refuse"] = "indicator"
+    ) -> None:
+        if max_levels < 1:
+            raise ValueError(f"max_levels is {max_levels}, but it must be at least 1.")
+        if missing not in ("indicator", "refuse"):
+            raise ValueError(f'missing is {missing!r}, but it must be "indicator" or "refuse".')
+        self.rows, self.max_levels = rows, max_levels
+        self.missing: Literal["indicator", "refuse"] = missing
+        self._measures = list(_measures(rows))
+        self._moments = Moments.of_nothing(len(self._measures))
+        self._levels = {
+            name: LevelCounts(name, rows.path)
+            for name in rows.input_names
+            if kind_of(rows.schema.field(name).type) == "category"
+        }
+        self.n_rows = 0
+        self.weight = 0.0
+
+    def update(self, batch: pa.RecordBatch, start: int | None = None) -> None:
+        """Learn from the rows of one batch; `start` is the number of its first row, to name the place of an error."""
+        try:
+            self._update(batch)
+        except RefusedValue as error:
+            raise error.at(str(self.rows.path) if start is None else self.rows.place(start + error.row)) from None
+
+    def _update(self, batch: pa.RecordBatch) -> None:
+        if self.missing == "refuse":
+            for name in self.rows.input_names:
+                refuse_missing(name, plain_column(batch, name))
+        measured = [measure.values(batch) for measure in self._measures]
+        texts = {name: plain_column(batch, name) for name in self._levels}
+        n_rows, weights = batch.num_rows, None
+        if self.rows.weight_name is not None:
+            weights = numbers(batch.column(self.rows.weight_name))
+            if not weights.all():
+                there = weights > 0
+                measured, weights = [values[there] for values in measured], weights[there]
+                texts = {name: text.filter(pa.array(there)) for name, text in texts.items()}
+            n_rows = len(weights)
+        self._moments = self._moments.combined(moments(measured, weights))
+        for name, text in texts.items():
+            self._levels[name].update(text, weights)
+        self.n_rows += n_rows
+        self.weight += float(n_rows) if weights is None else float(weights.sum())
+
+    def combined(self, other: "EncoderLearner") -> "EncoderLearner":
+        """What both have seen; `self` and `other` stay as they are."""
+        both = EncoderLearner(self.rows, max_levels=self.max_levels, missing=self.missing)
+        both._moments = self._moments.combined(other._moments)
+        both._levels = {name: counts.combined(other._levels[name]) for name, counts in self._levels.items()}
+        both.n_rows, both.weight = self.n_rows + other.n_rows, self.weight + other.weight
+        return both
+
+    def finish(self) -> Encoder:
+        """The encoder for rows such as these."""
+        encodings = tuple(encoding for encoding, _ in self._settled())
+        groups = tuple((group, tuple(columns)) for group, columns in self.rows.groups.items())
+        telling = {encoding.column for encoding in encodings}
+        for group, columns in groups:
+            if not telling & set(columns):
+                raise DataError(
+                    f"No column of group {group!r} in {self.rows.path} has values that differ or are there at all; "
+                    "leave the group out."
+                )
+        return Encoder(encodings, groups, self.missing)
+
+    def statistics(self) -> ColumnStatistics:
+        """Statistics of the encoded columns over all rows seen: what `learn_scaling` needs, without another pass."""
+        columns = [column for _, described in self._settled() for column in described]
+        mean, squares, smallest, largest = np.array(columns, dtype=np.float64).reshape(-1, 4).T
+        return ColumnStatistics(self.weight, mean, squares, smallest, largest)
+
+    def _settled(self) -> Iterator[tuple[ColumnEncoding, list[_Described]]]:
+        """The encoding of every column that says anything, and what its encoded columns look like."""
+        if self.weight == 0:
+            raise DataError(f"{self.rows.path} holds no rows{' with a weight' if self.rows.weight_name else ''}.")
+        places: dict[str, list[int]] = {}
+        for position, measure in enumerate(self._measures):
+            places.setdefault(measure.column, []).append(position)
+        for column in self.rows.input_names:
+            if column in self._levels:
+                yield self._category(column, self._levels[column])
+            elif column in places:
+                yield from self._measured(column, places[column])
+
+    def _category(self, column: str, counts: LevelCounts) -> tuple[ColumnEncoding, list[_Described]]:
+        levels = counts.most_frequent(self.max_levels)
+        n_levels = len(counts.rows) - (None in counts.rows)
+        encoding = CategoryEncoding(column, levels, missing=None in counts.rows, other=n_levels > len(levels))
+        weights = [counts.weight[level] for level in levels]
+        rest = self.weight - sum(weights)
+        if encoding.missing:
+            weights.append(counts.weight[None])
+            rest -= weights[-1]
+        if encoding.other:
+            weights.append(rest)
+        return encoding, [self._indicator(weight) for weight in weights]
+
+    def _measured(self, column: str, places: list[int]) -> Iterator[tuple[ColumnEncoding, list[_Described]]]:
+        found = self._moments
+        if found.weight[places[0]] == 0:
+            return
+        indicator = bool(found.missing[places[0]])
+        marks = [self._indicator(self.weight - found.weight[places[0]])] if indicator else []
+        # Rounding may put the mean of equal values beside them.
+        means = np.clip(found.mean, found.smallest, found.largest)
+        kind = kind_of(self.rows.schema.field(column).type)
+        if kind == "date":
+            places = [place for place in places if found.smallest[place] < found.largest[place]]
+            parts = tuple(self._measures[place].part for place in places)
+            encoding: ColumnEncoding = DateEncoding(column, parts, tuple(float(means[p]) for p in places), indicator)
+        else:
+            kind_of_encoding = FlagEncoding if kind == "flag" else NumberEncoding
+            encoding = kind_of_encoding(column, float(means[places[0]]), indicator)
+        described = [(means[p], found.squares[p], found.smallest[p], found.largest[p]) for p in places]
+        if encoding.names:
+            yield encoding, described + marks
+
+    def _indicator(self, weight: float) -> _Described:
+        """Mean, squares, smallest and largest of a column that is one in rows of this weight and zero elsewhere."""
+        share = min(1.0, weight / self.weight)
+        return share, self.weight * share * (1 - share), float(share == 1), float(share > 0)
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """A number that each row has: a value, or a calendar part of it."""
+
+    column: str
+    part: str
+
+    def values(self, batch: pa.RecordBatch) -> NDArray[np.float64]:
+        array = plain_column(batch, self.column)
+        if self.part:
+            return calendar_part(self.column, array, self.part)
+        values = numbers(array)
+        missing_in(values, self.column)
+        return values
+
+
+def _measures(rows: FileRows) -> Iterator[_Measure]:
+    for column in rows.input_names:
+        type_ = rows.schema.field(column).type
+        kind = kind_of(type_)
+        if kind is None:
+            raise DataError(
+                f"Column {column!r} of {rows.path} holds values of type {type_}, which cannot be made numbers; "
+                "name it in ignore."
+            )
+        if kind == "date":
+            yield from (_Measure(column, part) for part in calendar_parts(type_))
+        elif kind in ("number", "flag"):
+            yield _Measure(column, "")

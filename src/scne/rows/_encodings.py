@@ -1,0 +1,202 @@
+"""Encodings: how one column of a table becomes columns of numbers.
+
+Each is a small frozen record of what was learned, with `encode`, which fills its columns of a float64 matrix.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+from numpy.typing import NDArray
+
+from scne.rows._batches import missing_in, numbers
+from scne.rows._data_error import DataError
+
+
+@dataclass(frozen=True)
+class NumberEncoding:
+    """A number as it is.
+
+    Attributes
+    ----------
+    column : str
+    fill : float
+        Stands in for missing values: the mean of the others.
+    indicator : bool
+        Whether a second column says where values are missing: when some were, in the rows that were learned from.
+    """
+
+    column: str
+    fill: float
+    indicator: bool
+
+    kind: ClassVar[str] = "number"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the encoded columns."""
+        return (self.column, f"{self.column} missing") if self.indicator else (self.column,)
+
+    def encode(self, array: pa.Array, out: NDArray[np.float64]) -> None:
+        """Fill `out`, of shape (n, number of names)."""
+        values = numbers(array)
+        missing = missing_in(values, self.column)
+        out[:, 0] = values if missing is None else np.where(missing, self.fill, values)
+        if self.indicator:
+            out[:, 1] = 0.0 if missing is None else missing
+
+
+@dataclass(frozen=True)
+class FlagEncoding(NumberEncoding):
+    """True as one and False as zero; missing values as in `NumberEncoding`."""
+
+    kind: ClassVar[str] = "flag"
+
+
+@dataclass(frozen=True)
+class DateEncoding:
+    """Calendar parts of a date, a timestamp (in its own time zone) or a time of the day.
+
+    Attributes
+    ----------
+    column : str
+    parts : tuple of str
+        Those of `calendar_parts` that differed between the rows that were learned from.
+    fills : tuple of float
+        Means of the parts.
+    indicator : bool
+    """
+
+    column: str
+    parts: tuple[str, ...]
+    fills: tuple[float, ...]
+    indicator: bool
+
+    kind: ClassVar[str] = "date"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the encoded columns."""
+        parts = tuple(f"{self.column}.{part}" for part in self.parts)
+        return (*parts, f"{self.column} missing") if self.indicator else parts
+
+    def encode(self, array: pa.Array, out: NDArray[np.float64]) -> None:
+        """Fill `out`, of shape (n, number of names)."""
+        missing = array.is_null().to_numpy(zero_copy_only=False)
+        for position, (part, fill) in enumerate(zip(self.parts, self.fills, strict=True)):
+            out[:, position] = np.where(missing, fill, calendar_part(self.column, array, part))
+        if self.indicator:
+            out[:, -1] = missing
+
+
+@dataclass(frozen=True)
+class CategoryEncoding:
+    """One column per level, one where the row has it.
+
+    Attributes
+    ----------
+    column : str
+    levels : tuple of str
+        The most frequent ones, the most frequent first.
+    missing : bool
+        Whether missing values have a column of their own: when there were some.
+    other : bool
+        Whether all other levels share a column: when there were more levels than were kept. Without it a level that
+        was never seen gives zeros, because a column that was zero in every row teaches a network nothing.
+    """
+
+    column: str
+    levels: tuple[str, ...]
+    missing: bool
+    other: bool
+
+    kind: ClassVar[str] = "category"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the encoded columns."""
+        levels = tuple(f"{self.column}={level}" for level in self.levels)
+        return (*levels, *[f"{self.column} missing"] * self.missing, *[f"{self.column} other"] * self.other)
+
+    def encode(self, array: pa.Array, out: NDArray[np.float64]) -> None:
+        """Fill `out`, of shape (n, number of names)."""
+        k = len(self.levels)
+        out[:] = 0.0
+        other = k + self.missing if self.other else -1
+        known = pc.index_in(array.cast(pa.string()), value_set=pa.array(self.levels, pa.string()))
+        codes = known.fill_null(other).to_numpy(zero_copy_only=False).astype(np.intp)
+        if self.missing and array.null_count:
+            codes[array.is_null().to_numpy(zero_copy_only=False)] = k
+        found = np.flatnonzero(codes >= 0)
+        out[found, codes[found]] = 1.0
+
+
+ColumnEncoding: TypeAlias = NumberEncoding | FlagEncoding | DateEncoding | CategoryEncoding
+_BY_KIND: dict[str, Any] = {
+    encoding.kind: encoding for encoding in (NumberEncoding, FlagEncoding, DateEncoding, CategoryEncoding)
+}
+
+
+def encoding_to_dict(encoding: ColumnEncoding) -> dict[str, Any]:
+    """What a model file stores of an encoding.
+
+    Examples
+    --------
+    >>> stored = encoding_to_dict(NumberEncoding("TEMP", 13.5, True))
+    >>> stored
+    {'kind': 'number', 'column': 'TEMP', 'fill': 13.5, 'indicator': True}
+    >>> encoding_from_dict(stored)
+    NumberEncoding(column='TEMP', fill=13.5, indicator=True)
+    """
+    values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(encoding).items()}
+    return {"kind": encoding.kind, **values}
+
+
+def encoding_from_dict(stored: dict[str, Any]) -> ColumnEncoding:
+    """The encoding that was stored."""
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}
+    del values["kind"]
+    return _BY_KIND[stored["kind"]](**values)
+
+
+def calendar_parts(type_: pa.DataType) -> tuple[str, ...]:
+    """The calendar parts that values of a type have.
+
+    Examples
+    --------
+    >>> calendar_parts(pa.date32())
+    ('year', 'month', 'day_of_year', 'weekday')
+    """
+    if pt.is_time(type_):
+        return ("hour",)
+    days = ("year", "month", "day_of_year", "weekday")
+    return (*days, "hour") if pt.is_timestamp(type_) else days
+
+
+def calendar_part(column: str, array: pa.Array, part: str) -> NDArray[np.float64]:
+    """One calendar part, NaN where the date is missing; weekdays count from Monday = 0, hours have fractions."""
+    try:
+        if part == "hour":
+            if pt.is_date(array.type):
+                return np.where(array.is_null().to_numpy(zero_copy_only=False), np.nan, 0.0)
+            return numbers(pc.hour(array)) + numbers(pc.minute(array)) / 60
+        if pt.is_null(array.type):
+            return np.full(len(array), np.nan)
+        function = {"year": pc.year, "month": pc.month, "day_of_year": pc.day_of_year, "weekday": pc.day_of_week}[part]
+        return numbers(function(array))
+    except pa.ArrowException as error:
+        words = str(error).splitlines()[0]
+        raise DataError(f"The {part} of column {column!r} ({array.type}) cannot be found: {words}.") from error
+
+
+def spans(encodings: tuple[ColumnEncoding, ...]) -> Iterator[tuple[ColumnEncoding, slice]]:
+    """Each encoding with the positions of its columns in the encoded matrix."""
+    start = 0
+    for encoding in encodings:
+        stop = start + len(encoding.names)
+        yield encoding, slice(start, stop)
+        start = stop

@@ -1,0 +1,80 @@
+"""One data file: what was found when it was opened, and what is said when it cannot be read."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from scne.rows._data_error import DataError
+from scne.rows._formats import FileFormat
+
+READ_FAILURES = (pa.ArrowException, OSError)
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """What tells whether a file is still the one that was opened.
+
+    Attributes
+    ----------
+    path : Path
+    size : int
+        In bytes.
+    mtime_ns : int
+        Time of the last change, in nanoseconds.
+    """
+
+    path: Path
+    size: int
+    mtime_ns: int
+
+    def check_unchanged(self) -> None:
+        """Raise when the file is no longer the one that was opened."""
+        try:
+            status = self.path.stat()
+        except OSError as error:
+            raise DataError(f"{self.path} was there when the rows were opened and cannot be found now.") from error
+        if (status.st_size, status.st_mtime_ns) != (self.size, self.mtime_ns):
+            raise DataError(
+                f"{self.path} has changed since the rows were opened ({self.size:,} bytes then, {status.st_size:,} "
+                "now); every pass must see the same rows, so start again."
+            )
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """One of the files: its columns with those that its folders' names give, and its number of rows if known."""
+
+    facts: FileFacts
+    schema: pa.Schema
+    constants: dict[str, pa.Scalar]
+    n_rows: int | None
+
+
+def open_part(file_format: FileFormat, path: Path, partition: dict[str, pa.Scalar]) -> FilePart:
+    """Read a file's columns and length; `partition` holds the columns that its folders' names give."""
+    # The facts come first: a change after them is noticed by the first pass.
+    try:
+        status = path.stat()
+        schema, n_rows = file_format.schema(path), file_format.n_rows(path)
+    except pa.ArrowMemoryError:
+        raise
+    except READ_FAILURES as error:
+        raise unreadable(path, file_format.name, error) from error
+    if not schema.names:
+        raise DataError(f"{path} has no columns.")
+    constants = {name: value for name, value in partition.items() if name not in schema.names}
+    for name, value in constants.items():
+        schema = schema.append(pa.field(name, value.type))
+    return FilePart(FileFacts(path, status.st_size, status.st_mtime_ns), schema, constants, n_rows)
+
+
+def unreadable(path: Path, format_name: str, error: Exception) -> DataError:
+    """The sentence for a file that cannot be opened or whose bytes make no sense."""
+    if isinstance(error, OSError) and error.errno is not None and error.strerror:
+        return DataError(f"{path} cannot be read: {error.strerror}.")
+    words = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
+    hint = "it is corrupt, truncated or no " + format_name + " file"
+    if format_name == "Arrow" and "Not an Arrow file" in words:
+        hint += " (a stream of batches must be written as a file, with pyarrow.ipc.new_file)"
+    return DataError(f"{path} cannot be read as {format_name}: {words}; {hint}.")

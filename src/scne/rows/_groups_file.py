@@ -1,0 +1,66 @@
+"""Feature groups in a TOML file."""
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from scne.rows._data_error import DataError, listing
+
+
+def read_groups(path: str | os.PathLike[str]) -> dict[str, list[str]]:
+    """Read feature groups from a TOML file.
+
+    The groups stand in a table ``[groups]``, or at the top of the file::
+
+        [groups]
+        weather = ["TEMP", "PRES"]
+        timbre = ["timbre_avg_*", "timbre_cov_*"]
+
+    Returns
+    -------
+    dict of str to list of str
+        Group name to column names or patterns, as `open_rows` takes them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "groups.toml")
+    ...     _ = path.write_text('gases = ["SO2", "NO*"]')
+    ...     read_groups(path)
+    {'gases': ['SO2', 'NO*']}
+    """
+    path = Path(path)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"The groups file {path} cannot be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"The groups file {path} is not written in UTF-8: byte {error.start}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"The groups file {path} is not valid TOML: {error}.") from error
+    groups = content
+    if isinstance(content.get("groups"), dict):
+        groups = content["groups"]
+        beside = [name for name in content if name != "groups"]
+        if beside:
+            raise DataError(
+                f"The groups file {path} has a table [groups], but also {listing(beside)} outside of it; "
+                "move it into the table."
+            )
+    if not groups:
+        raise DataError(f'The groups file {path} names no groups; write lines such as weather = ["TEMP", "PRES"].')
+    for group, columns in groups.items():
+        _check_group(path, group, columns)
+    return groups
+
+
+def _check_group(path: Path, group: str, columns: Any) -> None:
+    if not isinstance(columns, list) or not all(isinstance(column, str) for column in columns):
+        raise DataError(
+            f"Group {group!r} of the groups file {path} is {columns!r}, but it must be a list of column names or "
+            'patterns, such as ["TEMP", "PRES"].'
+        )
+    if not columns:
+        raise DataError(f"Group {group!r} of the groups file {path} has no columns; name at least one.")

@@ -1,0 +1,185 @@
+"""A uniform sample of rows that depends on the seed and on nothing else.
+
+Every row gets a key, a hash of its number and the seed, and the sample is the rows with the smallest keys. So it is the
+same however the rows are split into batches, files or machines, and any part of the rows can be looked at on its own.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+_MASK = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_BLOCK = 1 << 16
+_MOST_PIECES = 256
+
+
+def _mixed(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The output function of splitmix64 (Steele, Lea and Flood 2014), a one-to-one map of 64-bit numbers."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def row_keys(seed: int, start: int, stop: int) -> NDArray[np.uint64]:
+    """Keys of the rows from `start` to `stop`: splitmix64's numbers for a state made from the seed.
+
+    For one seed no two rows have the same key, because splitmix64 is one-to-one.
+
+    Examples
+    --------
+    >>> bool((row_keys(0, 5, 10) == row_keys(0, 0, 10)[5:]).all())
+    True
+    """
+    state = _mixed(np.array([(int(seed) + _GOLDEN) & _MASK], dtype=np.uint64))
+    return _mixed(state + np.arange(start + 1, stop + 1, dtype=np.uint64) * np.uint64(_GOLDEN))
+
+
+def _smallest(keys: NDArray[np.uint64], size: int) -> NDArray[np.intp]:
+    """Places of the `size` smallest keys, in order."""
+    if len(keys) <= size:
+        return np.arange(len(keys))
+    return np.sort(np.argpartition(keys, size - 1)[:size])
+
+
+class _SmallestKeys:
+    """The `size` smallest keys among those shown, with the rows' numbers; forgets the rest as it goes."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.keys = np.empty(0, dtype=np.uint64)
+        self.positions = np.empty(0, dtype=np.int64)
+
+    def candidates(self, keys: NDArray[np.uint64]) -> NDArray[np.intp]:
+        """Places of those among new keys that may belong to the smallest, at most `size`, in order."""
+        full = len(self.keys) == self.size
+        low = np.flatnonzero(keys < self.keys.max()) if full else np.arange(len(keys))
+        return low[_smallest(keys[low], self.size)]
+
+    def add(self, keys: NDArray[np.uint64], positions: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Take in more keys; the places, in the old and the new ones together, of those that are kept."""
+        keys, positions = np.concatenate([self.keys, keys]), np.concatenate([self.positions, positions])
+        kept = _smallest(keys, self.size)
+        self.keys, self.positions = keys[kept], positions[kept]
+        return kept
+
+
+def sample_positions(n_rows: int, size: int, seed: int) -> NDArray[np.int64]:
+    """The rows of the sample, in order: those with the `size` smallest keys.
+
+    Examples
+    --------
+    >>> sample_positions(1_000_000, 3, seed=0)
+    array([137641, 366487, 865447])
+    >>> sample_positions(3, 10, seed=0)
+    array([0, 1, 2])
+    """
+    if size >= n_rows:
+        return np.arange(n_rows)
+    best = _SmallestKeys(_checked_size(size))
+    for start in range(0, n_rows, _BLOCK):
+        keys = row_keys(seed, start, min(start + _BLOCK, n_rows))
+        low = best.candidates(keys)
+        if len(low):
+            best.add(keys[low], start + low)
+    return np.sort(best.positions)
+
+
+@dataclass(frozen=True)
+class RowSample:
+    """Rows drawn from a source.
+
+    Attributes
+    ----------
+    positions : ndarray of int, shape (n,)
+        Numbers of the rows in the source, in order.
+    table : pyarrow.Table
+        The rows themselves, in the same order.
+    """
+
+    positions: NDArray[np.int64]
+    table: pa.Table
+
+    def __iter__(self) -> Iterator[NDArray[np.int64] | pa.Table]:
+        return iter((self.positions, self.table))
+
+
+class SampleDrawer:
+    """Draws a sample of `size` rows while they stream by, holding at most about twice as many.
+
+    Parameters
+    ----------
+    size : int
+    seed : int
+
+    Examples
+    --------
+    >>> drawer = SampleDrawer(3, seed=0)
+    >>> for start in range(0, 1_000_000, 250_000):
+    ...     drawer.update(pa.record_batch({"x": range(start, start + 250_000)}), start)
+    >>> drawer.finish().table["x"].to_pylist()
+    [137641, 366487, 865447]
+    """
+
+    def __init__(self, size: int, seed: int) -> None:
+        self.size, self.seed = _checked_size(size), seed
+        self._best = _SmallestKeys(size)
+        self._table: pa.Table | None = None
+        self._waiting: list[tuple[NDArray[np.uint64], NDArray[np.int64], pa.Table]] = []
+        self._n_waiting = 0
+
+    def update(self, batch: pa.RecordBatch | pa.Table, start: int) -> None:
+        """Look at a batch whose first row has the number `start` in the source."""
+        keys = row_keys(self.seed, start, start + batch.num_rows)
+        low = self._best.candidates(keys)
+        if len(low) or self._table is None:
+            table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+            # A copy: a slice would keep the whole batch in memory.
+            self._add(keys[low], start + low, table.take(pa.array(low)))
+
+    def combined(self, other: "SampleDrawer") -> "SampleDrawer":
+        """The drawer that has seen the rows of both; `self` and `other` stay as they are."""
+        if (self.size, self.seed) != (other.size, other.seed):
+            raise ValueError(
+                f"Samples of {self.size} rows with seed {self.seed} and of {other.size} rows with seed {other.seed} "
+                "cannot be combined."
+            )
+        both = SampleDrawer(self.size, self.seed)
+        for part in (self, other):
+            part._compact()
+            if part._table is not None:
+                both._add(part._best.keys, part._best.positions, part._table)
+        return both
+
+    def finish(self) -> RowSample:
+        """The sample; unpacks into positions and table."""
+        self._compact()
+        if self._table is None:
+            raise ValueError("No rows were shown to the sample.")
+        order = np.argsort(self._best.positions)
+        return RowSample(self._best.positions[order], self._table.take(pa.array(order)))
+
+    def _add(self, keys: NDArray[np.uint64], positions: NDArray[np.int64], table: pa.Table) -> None:
+        self._waiting.append((keys, positions, table))
+        self._n_waiting += len(keys)
+        # Pieces of a few rows cost more in bookkeeping than in values, so their number is limited too.
+        if self._n_waiting > self.size or len(self._waiting) > _MOST_PIECES:
+            self._compact()
+
+    def _compact(self) -> None:
+        if not self._waiting:
+            return
+        keys, positions, tables = zip(*self._waiting, strict=True)
+        kept = self._best.add(np.concatenate(keys), np.concatenate(positions))
+        old = [] if self._table is None else [self._table]
+        self._table = pa.concat_tables([*old, *tables]).combine_chunks().take(pa.array(kept)).combine_chunks()
+        self._waiting, self._n_waiting = [], 0
+
+
+def _checked_size(size: int) -> int:
+    if size < 1:
+        raise ValueError(f"The size of the sample is {size}, but it must be at least 1.")
+    return size

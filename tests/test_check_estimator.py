@@ -1,0 +1,52 @@
+"""Every check that scikit-learn has for regressors runs, and passes."""
+
+import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
+
+from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
+
+SMALL = {
+    "rvfl": RVFLRegressor(10),
+    "rvfl without direct links": RVFLRegressor(10, direct_link=False, scaling="standard", activation="tanh"),
+    "scn": SCNRegressor(10),
+    "scn by the paper": SCNRegressor(10, criterion="paper", scope_search="first", batch_size=4, direct_link=True),
+    "scn in single precision": SCNRegressor(10, search_dtype="float32", memory_budget=0),
+    "dnne": DNNERegressor(RVFLRegressor(10), n_estimators=3),
+    "scne": SCNERegressor(SCNRegressor(10), n_estimators=3),
+    "scne by the paper": SCNERegressor.paper(max_hidden=10, n_estimators=3),
+    "scne without a matrix": SCNERegressor(
+        RVFLRegressor(10), n_estimators=3, matrix_free=True, decorrelation=0.5, ridge=0.1, solver="gauss-seidel"
+    ),
+}
+# With scikit-learn 1.9; other versions have a few more or fewer.
+CHECKS_AT_LEAST = 55
+
+
+def assert_all_checks_pass(estimator):
+    results = check_estimator(estimator, on_fail=None, on_skip=None)
+    others = {r["check_name"]: (r["status"], r["exception"]) for r in results if r["status"] != "passed"}
+    assert not others
+    assert len(results) >= CHECKS_AT_LEAST
+
+
+@pytest.mark.parametrize("estimator", SMALL.values(), ids=SMALL.keys())
+def test_all_checks_pass(estimator):
+    assert_all_checks_pass(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", [SCNERegressor(), DNNERegressor()], ids=["scne", "dnne"])
+def test_all_checks_pass_by_default(estimator):
+    assert_all_checks_pass(estimator)
+
+
+def checks_of(estimator):
+    return {check.func.__name__ for _, check in estimator_checks_generator(estimator)}
+
+
+@pytest.mark.parametrize("estimator", SMALL.values(), ids=SMALL.keys())
+def test_no_tag_hides_a_check(estimator):
+    """Whatever scikit-learn asks of its own linear regression it asks of ours, sparse matrices aside."""
+    hidden = checks_of(LinearRegression()) - checks_of(estimator)
+    assert all("sparse" in name for name in hidden), hidden
