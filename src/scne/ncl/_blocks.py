@@ -95,9 +95,12 @@ def factor_block(block: Array, ridge: float) -> BlockFactor:
     """
     matrix = np.array(block, dtype=np.float64, order="C")
     matrix[np.diag_indices(len(matrix))] += ridge
-    lower = safe_cholesky(matrix.copy())
-    if lower is not None:
-        return BlockFactor(lower=lower, basis=None)
+    # Nodes of very different size are not dependent nodes: the condition is judged on columns of length one.
+    size = np.sqrt(np.diag(matrix))
+    if np.all(size > 0):
+        lower = safe_cholesky(matrix / np.outer(size, size))
+        if lower is not None:
+            return BlockFactor(lower=size[:, None] * lower, basis=None)
     # A member without nodes (its builder found none) ends here too, with an empty basis.
     values, vectors = linalg.eigh(matrix, driver="evd", overwrite_a=True, check_finite=False)
     kept = values > EPS * len(values) * values.max(initial=0.0)

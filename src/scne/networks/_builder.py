@@ -13,7 +13,7 @@ from scne.networks._basis import GrowingBasis
 from scne.networks._candidates import pool_generator, uniform_pool
 from scne.networks._criteria import Selection, select_candidates
 from scne.networks._search_rows import SearchRows
-from scne.passes import Engine, announce
+from scne.passes import Engine, PoolSums, announce
 
 
 class StopReason(Enum):
@@ -203,27 +203,34 @@ def _add_nodes(record: _Record, basis: GrowingBasis, settings: SearchSettings, s
     for attempt, scopes in enumerate(attempts):
         generator = pool_generator(seed, member, node, attempt)
         pool = uniform_pool(generator, basis.rows.n_columns, settings.n_candidates, scopes)
-        chosen = _select(basis, pool, node, settings)
-        if chosen is None:
-            continue
-        for candidate in chosen.candidates:
-            if basis.append_node(pool[:, candidate]):
-                record.add(pool[:, candidate], scopes[candidate % len(scopes)], chosen.contraction, basis)
-        if record.size >= node:
-            return True
+        sums = _score(basis, pool, node, settings)
+        while (chosen := _select(basis, sums, node, settings)) is not None:
+            for candidate in chosen.candidates:
+                if basis.append_node(pool[:, candidate]):
+                    record.add(pool[:, candidate], scopes[candidate % len(scopes)], chosen.contraction, basis)
+            if record.size >= node:
+                return True
+            # All of them depended on present nodes to the precision of the search: out with them, on to the next best.
+            sums.moments[:, chosen.candidates] = 0.0
     return False
 
 
-def _select(basis: GrowingBasis, pool: NDArray[np.float64], node: int, settings: SearchSettings) -> Selection | None:
-    batch_size = min(settings.batch_size, settings.max_hidden - node + 1)
+def _batch_size(node: int, settings: SearchSettings) -> int:
+    return min(settings.batch_size, settings.max_hidden - node + 1)
+
+
+def _score(basis: GrowingBasis, pool: NDArray[np.float64], node: int, settings: SearchSettings) -> PoolSums:
     orthogonal = settings.criterion == "orthogonal"
-    sums = basis.score(pool, with_projections=orthogonal, with_gram=orthogonal and batch_size > 1)
+    return basis.score(pool, with_projections=orthogonal, with_gram=orthogonal and _batch_size(node, settings) > 1)
+
+
+def _select(basis: GrowingBasis, sums: PoolSums, node: int, settings: SearchSettings) -> Selection | None:
     return select_candidates(
         sums,
         basis.residual_squares,
         node,
         settings.contraction,
-        batch_size,
+        _batch_size(node, settings),
         settings.criterion,
         basis.dependence,
         basis.ties,
