@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 STRIPE_ROWS = 16_384
 _FEWEST_STRIPES = 16
 _SMALLEST_STRIPE = 512
-_RUNS_PER_THREAD = 4
+_RUNS_PER_THREAD = 6
 
 
 def stripe_rows(n_rows: int) -> int:
