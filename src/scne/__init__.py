@@ -18,6 +18,20 @@ from scne.estimators import (
 
 __version__ = version("scne")
 
+
+def __getattr__(name: str) -> object:
+    # Files and models bring Arrow along; those who fit arrays need not wait for it.
+    if name == "open_rows":
+        from scne.rows import open_rows
+
+        return open_rows
+    if name in ("load", "save"):
+        from scne.models import load_model, save_model
+
+        return {"load": load_model, "save": save_model}[name]
+    raise AttributeError(f"module 'scne' has no attribute {name!r}")
+
+
 __all__ = [
     "DNNERegressor",
     "RVFLRegressor",

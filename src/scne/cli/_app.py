@@ -73,3 +73,115 @@ def demo(
         page = demo_page(result)
     page.write(out)
     print_comparison(result, out)
+
+
+DATA_HELP = "Parquet, CSV or Arrow: a file, or a folder of files."
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+@app.command()
+def fit(
+    data: Annotated[Path, typer.Argument(help=DATA_HELP)],
+    target: Annotated[list[str], typer.Option("--target", help="Column to predict; may be given several times.")],
+    groups: Annotated[
+        Path | None, typer.Option(help="TOML file: group names with their columns, or patterns such as 'gas_*'.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")] = Path("model.scne"),
+    nodes: Annotated[int, typer.Option(help="The most hidden nodes of each network.", min=1)] = 100,
+    validation: Annotated[float, typer.Option(help="Share of the searched rows that are only watched.")] = 0.2,
+    search_rows: Annotated[int, typer.Option(help="Rows on which networks are searched; 0 is all.", min=0)] = 100_000,
+    scaling: Annotated[str, typer.Option(help="0-1, standard or none.")] = "standard",
+    weight: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option("--ignore", help="Column to leave out; repeatable.")] = None,
+    memory: Annotated[str, typer.Option(help="Memory that the fit may take, such as 512MB.")] = "1GB",
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder for progress; the same command goes on after a kill.")
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Dask scheduler to fit on, such as tcp://host:8786; 'local' starts one."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.", parser=_whole_number, metavar="NUMBER")] = 0,
+    json_output: Json = False,
+) -> None:
+    """Fit an ensemble to files, reading them as a stream, and write the model."""
+    from scne.cli._fit import run_fit
+    from scne.cli._progress import progress_bars
+    from scne.cli._tables import print_summary
+
+    if not out.resolve().parent.is_dir():
+        raise ValueError(f"--out is {str(out)!r}, but the folder {str(out.resolve().parent)!r} does not exist.")
+    with progress_bars():
+        summary, notes = run_fit(
+            data,
+            targets=target,
+            groups=groups,
+            out=out,
+            nodes=nodes,
+            validation=validation,
+            search_rows=search_rows or None,
+            scaling=scaling,
+            weight=weight,
+            ignore=ignore or [],
+            memory=memory,
+            checkpoint=checkpoint,
+            dask=dask,
+            seed=seed,
+        )
+    print_summary(summary, out, json_output, notes)
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model that `scne fit` wrote.")],
+    data: Annotated[Path, typer.Argument(help=DATA_HELP)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .parquet, .csv, .arrow or .feather.")],
+    key: Annotated[
+        list[str] | None, typer.Option("--key", help="Column to carry along beside the prediction; repeatable.")
+    ] = None,
+    json_output: Json = False,
+) -> None:
+    """Predict the rows of files, in their order, and write them with their key columns."""
+    from scne.cli._files import open_for, write_predictions
+    from scne.cli._progress import progress_bars
+    from scne.cli._tables import print_facts
+    from scne.models import load_model
+
+    fitted = load_model(model)
+    names = [f"{name}_predicted" for name in fitted.data_["target_names"]] if hasattr(fitted, "data_") else []
+    with progress_bars():
+        keys = tuple(key or ())
+        n_rows = write_predictions(fitted, open_for(fitted, data, with_target=False, keys=keys), out, names, keys)
+    print_facts({"rows": n_rows, "columns": names, "file": str(out)}, json_output)
+
+
+@app.command()
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="A model that `scne fit` wrote.")],
+    data: Annotated[Path, typer.Argument(help=DATA_HELP + " With the target.")],
+    json_output: Json = False,
+) -> None:
+    """Compare predictions with the target in files."""
+    from dataclasses import asdict
+
+    from scne.cli._files import evaluate as measure
+    from scne.cli._files import open_for
+    from scne.cli._progress import progress_bars
+    from scne.cli._tables import print_facts
+    from scne.models import load_model
+
+    fitted = load_model(model)
+    with progress_bars():
+        result = measure(fitted, open_for(fitted, data, with_target=True))
+    print_facts(asdict(result), json_output)
+
+
+@app.command()
+def inspect(
+    model: Annotated[Path, typer.Argument(help="A model that `scne fit` wrote.")], json_output: Json = False
+) -> None:
+    """Show what a model file holds."""
+    from scne.cli._tables import print_summary
+    from scne.models import describe_model
+
+    print_summary(describe_model(model), model, json_output)

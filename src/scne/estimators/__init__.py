@@ -1,16 +1,21 @@
 """Thin scikit-learn shells: validate, call, store."""
 
+from scne.estimators._checkpoint import Checkpoint, open_checkpoint
 from scne.estimators._decomposition import error_decomposition
+from scne.estimators._files import predict_batches
 from scne.estimators._members import Member
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
 from scne.estimators._scne import DNNERegressor, SCNERegressor
 
 __all__ = [
+    "Checkpoint",
     "DNNERegressor",
     "Member",
     "RVFLRegressor",
     "SCNERegressor",
     "SCNRegressor",
     "error_decomposition",
+    "open_checkpoint",
+    "predict_batches",
 ]

@@ -10,13 +10,15 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_SECONDS_BETWEEN = 5.0
+# How often a fit writes its progress; the variable lets a slow disk, or a test, choose.
+_SECONDS_BETWEEN = float(os.environ.get("SCNE_CHECKPOINT_SECONDS", "5"))
 
 
 class Checkpoint:
@@ -90,3 +92,20 @@ class Checkpoint:
         unfinished = target.with_suffix(".unfinished")
         unfinished.write_bytes(content)
         os.replace(unfinished, target)
+
+
+def open_checkpoint(folder: Any, estimator: Any, rows: Any) -> Checkpoint:
+    """The checkpoint of one estimator's fit on given rows; without a fixed seed there is nothing to go on with."""
+    if not isinstance(estimator.random_state, Integral):
+        raise ValueError(
+            f"random_state is {estimator.random_state!r}, but a fit with a checkpoint needs a whole number: a fit "
+            "that is started again must draw the same candidates."
+        )
+    files = getattr(rows, "files", None)
+    data = [(str(file.path), file.size, file.mtime_ns) for file in files] if files else _fingerprint(rows)
+    job = {"estimator": type(estimator).__name__, "settings": repr(estimator.get_params()), "data": data}
+    return Checkpoint(folder, job)
+
+
+def _fingerprint(rows: Any) -> str:
+    return hashlib.sha256(np.ascontiguousarray(np.asarray(rows)).tobytes()).hexdigest()

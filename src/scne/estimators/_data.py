@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from scne.rows import ArrayRows
+from scne.estimators._checkpoint import Checkpoint
+from scne.estimators._cluster import ClusterRows, check_client
+from scne.estimators._dask import is_dask_collection, look_through
+from scne.estimators._files import is_file_rows, learn_files
+from scne.estimators._members import BlockStatistics
+from scne.rows import ArrayRows, FeatureGroup, RowSource
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -42,52 +47,144 @@ class TrainingData:
 
     Attributes
     ----------
-    rows : ArrayRows
+    rows : RowSource or ClusterRows
         All rows, from which the output weights are solved.
     search : ArrayRows
-        The rows on which networks are searched.
+        The rows on which networks are searched: all of them, or a uniform sample.
     watched : ArrayRows or None
         Validation rows that the user gave.
     column_names : list of str or None
     flat_target : bool
         Whether y had one dimension, so that predictions have one too.
+    groups : tuple of FeatureGroup or None
+        Groups that came with the rows, as those of files do.
+    encoder : Encoder or None
+        How the columns of files became numbers.
+    statistics : tuple of ColumnStatistics or None
+        Of inputs and targets, where the door has already read all rows.
     """
 
-    rows: ArrayRows
+    rows: RowSource | ClusterRows
     search: ArrayRows
     watched: ArrayRows | None
     column_names: list[str] | None
     flat_target: bool
+    groups: tuple[FeatureGroup, ...] | None = None
+    encoder: Any = None
+    statistics: BlockStatistics | None = None
+
+
+@dataclass(frozen=True)
+class GivenRows:
+    """What a user passed to fit."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    X_val: Any = None
+    y_val: Any = None
+    client: Any = None
 
 
 def check_training_data(
     estimator: BaseEstimator,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
-    X_val: Any = None,
-    y_val: Any = None,
+    given: GivenRows,
+    search_rows: int | None,
+    seed: int,
+    checkpoint: Checkpoint | None = None,
 ) -> TrainingData:
-    """Validate X (N, d), y (N,) or (N, q), weights and validation rows."""
+    """Validate the rows of a fit, and set the rows of the search apart.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Learns how many columns there are, and their names.
+    given : GivenRows
+    search_rows : int or None
+        How many rows networks are searched on; None is all.
+    seed : int
+        Decides which rows those are.
+    checkpoint : Checkpoint or None
+    """
+    if is_file_rows(given.X):
+        return _training_files(estimator, given, search_rows, seed, checkpoint)
+    if is_dask_collection(given.X):
+        return _training_collections(estimator, given, search_rows, seed)
+    if given.client is not None or is_dask_collection(given.y) or is_dask_collection(given.sample_weight):
+        raise TypeError(
+            f"X is a {type(given.X).__name__} in the memory of this process; for a fit on a Dask cluster pass a Dask "
+            "array or data frame, or rows in files (scne.open_rows)."
+        )
+    X, y, sample_weight, X_val, y_val = given.X, given.y, given.sample_weight, given.X_val, given.y_val
     rows, flat = _checked_rows(estimator, X, y, sample_weight, reset=True)
     if rows.n_rows < 2:
         raise ValueError(
             f"X has 1 sample (n_samples = 1), but {type(estimator).__name__} needs at least 2 rows to learn from."
         )
-    if (X_val is None) != (y_val is None):
-        given, missing = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
-        raise ValueError(f"{given} was passed without {missing}; validation rows need both.")
-    watched = None
-    if X_val is not None:
-        watched, _ = _checked_rows(estimator, X_val, y_val, None, reset=False, suffix="_val")
-        assert watched.targets is not None
-        assert rows.targets is not None
-        if watched.targets.shape[1] != rows.targets.shape[1]:
-            raise ValueError(
-                f"y_val has {watched.targets.shape[1]} outputs, but y has {rows.targets.shape[1]}; they must be alike."
-            )
+    watched = _watched_rows(estimator, X_val, y_val, rows)
     names = getattr(estimator, "feature_names_in_", None)
-    return TrainingData(rows, rows, watched, None if names is None else list(names), flat)
+    search = rows
+    if search_rows is not None and rows.n_rows > search_rows:
+        from scne.rows import sample_positions
+
+        search = rows.take(sample_positions(rows.n_rows, search_rows, seed))
+    return TrainingData(rows, search, watched, None if names is None else list(names), flat)
+
+
+def _watched_rows(estimator: BaseEstimator, X_val: Any, y_val: Any, rows: ArrayRows) -> ArrayRows | None:
+    if (X_val is None) != (y_val is None):
+        passed, missing = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
+        raise ValueError(f"{passed} was passed without {missing}; validation rows need both.")
+    if X_val is None:
+        return None
+    watched, _ = _checked_rows(estimator, X_val, y_val, None, reset=False, suffix="_val")
+    assert watched.targets is not None
+    assert rows.targets is not None
+    if watched.targets.shape[1] != rows.targets.shape[1]:
+        raise ValueError(
+            f"y_val has {watched.targets.shape[1]} outputs, but y has {rows.targets.shape[1]}; they must be alike."
+        )
+    return watched
+
+
+def _training_collections(
+    estimator: BaseEstimator, given: GivenRows, search_rows: int | None, seed: int
+) -> TrainingData:
+    for name in ("X_val", "y_val"):
+        if is_dask_collection(getattr(given, name)):
+            raise TypeError(
+                f"{name} is a Dask collection, but validation rows are watched in this process; pass {name}.compute()."
+            )
+    seen = look_through(given.X, given.y, given.sample_weight, given.client, search_rows, seed)
+    estimator.n_features_in_ = seen.rows.n_columns
+    if seen.column_names is not None:
+        estimator.feature_names_in_ = np.array(seen.column_names, dtype=object)
+    watched = _watched_rows(estimator, given.X_val, given.y_val, seen.sample)
+    return TrainingData(
+        seen.rows, seen.sample, watched, seen.column_names, seen.flat_target, statistics=seen.statistics
+    )
+
+
+def _training_files(
+    estimator: BaseEstimator, given: GivenRows, search_rows: int | None, seed: int, checkpoint: Checkpoint | None
+) -> TrainingData:
+    for name in ("y", "sample_weight", "X_val", "y_val"):
+        if getattr(given, name) is not None:
+            raise ValueError(
+                f"{name} was passed beside rows in files; open_rows names the target and weight columns, and "
+                "validation rows are held out with validation_fraction."
+            )
+    files = given.X
+    if not files.target_names:
+        raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
+    client = None if given.client is None else check_client(given.client)
+    source, sample, encoder = learn_files(files, search_rows, seed, checkpoint, client)
+    if source.n_rows < 2:
+        raise ValueError(f"{files.path} holds 1 row, but a fit needs at least 2.")
+    estimator.n_features_in_ = len(encoder.names)
+    estimator.feature_names_in_ = np.array(encoder.names, dtype=object)
+    groups = tuple(FeatureGroup(name, columns) for name, columns in encoder.groups.items())
+    return TrainingData(source, sample, None, list(encoder.names), len(files.target_names) == 1, groups, encoder)
 
 
 def check_prediction_inputs(estimator: BaseEstimator, X: Any) -> NDArray:
@@ -101,7 +198,7 @@ def check_prediction_inputs(estimator: BaseEstimator, X: Any) -> NDArray:
 def _checked_rows(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, reset: bool, suffix: str = ""
 ) -> tuple[ArrayRows, bool]:
-    _check_target("y" + suffix, y)
+    check_target("y" + suffix, y)
     with _naming_columns(X, "X" + suffix):
         X, y = validate_data(
             estimator,
@@ -119,7 +216,8 @@ def _checked_rows(
     _refuse_gaps("X" + suffix, X, getattr(estimator, "feature_names_in_", None))
     weights = None
     if sample_weight is not None:
-        if np.ndim(sample_weight) and not np.any(sample_weight):
+        held = np.asarray(sample_weight)
+        if held.ndim and not held.any():
             raise ValueError("sample_weight is zero for every row; at least one row must count (non-zero weight).")
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     return ArrayRows(X, targets, weights), flat
@@ -133,14 +231,19 @@ def _refuse_gaps(name: str, values: NDArray, column_names: Any) -> None:
     row, column = np.argwhere(~finite)[0]
     what = "NaN" if np.isnan(values[row, column]) else "infinity (inf)"
     count = int((~finite[:, column]).sum())
+    raise ValueError(gap_sentence(name, what, column, column_names, count, len(values), row))
+
+
+def gap_sentence(name: str, what: str, column: int, column_names: Any, count: int, n_rows: int, row: int) -> str:
+    """What is wrong with a column of an argument, and where to look."""
     where = f"column {column}" if column_names is None else f"column {column_names[column]!r}"
-    raise ValueError(
-        f"Input {name} contains {what} in {where} ({count} of its {len(values)} rows, first at row {row}); "
+    return (
+        f"Input {name} contains {what} in {where} ({count} of its {n_rows} rows, first at row {row}); "
         "drop those rows or fill the gaps (for example with sklearn.impute.SimpleImputer) first."
     )
 
 
-def _check_target(name: str, y: Any) -> None:
+def check_target(name: str, y: Any) -> None:
     """What scikit-learn says of targets does not name the argument; the rest is left to it."""
     if y is None:
         return
@@ -164,19 +267,20 @@ def _naming_columns(X: Any, argument: str) -> Iterator[None]:
     # Some frames turn dates into numbers without a word: nanoseconds since 1970 are no feature.
     dated = _first_date_column(X)
     if dated is not None:
-        raise ValueError(_no_numbers(dated, argument))
+        raise ValueError(no_numbers(dated, argument))
     try:
         yield
     except (ValueError, TypeError) as error:
         name = _first_text_column(X)
         if name is not None:
-            raise ValueError(_no_numbers(name, argument)) from error
+            raise ValueError(no_numbers(name, argument)) from error
         if "could not convert string to float" in str(error):
             raise ValueError(f"{argument} holds text, but its columns must be numbers: {error}.") from error
         raise
 
 
-def _no_numbers(column: str, argument: str) -> str:
+def no_numbers(column: str, argument: str) -> str:
+    """The sentence for a column that holds no numbers."""
     return (
         f"Column {column!r} of {argument} holds text, dates or objects, not numbers; encode it first (for example with "
         "sklearn.preprocessing.OneHotEncoder) or leave it out."

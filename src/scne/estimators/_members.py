@@ -1,14 +1,17 @@
 """From checked rows to solved weights: the steps that every estimator shares."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import reduce
 from itertools import islice
-from typing import Any
+from operator import add
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scne.estimators._checkpoint import Checkpoint
+from scne.estimators._cluster import ClusterRows
 from scne.ncl import EnsembleSystem, MatrixFreeSystem
 from scne.networks import BuiltNetwork, HiddenLayer, joint_outputs
 from scne.passes import Engine, SystemSums, announce, stripe_rows, system_sums
@@ -22,6 +25,48 @@ from scne.rows import (
     learn_scaling,
     target_statistics,
 )
+
+Result = TypeVar("Result")
+BlockStatistics = tuple[ColumnStatistics, ColumnStatistics]
+AnyRows = RowSource | ClusterRows
+
+
+def row_results(
+    rows: AnyRows,
+    kernel: Callable[[RowBlock], Result],
+    combine: Callable[[Result, Result], Result],
+    engine: Engine,
+    stage: str,
+    done: int = 0,
+) -> Iterator[tuple[int, Result]]:
+    """A kernel's results in the order of the rows: one per stripe here, one per partition from a cluster.
+
+    Parameters
+    ----------
+    rows : RowSource or ClusterRows
+    kernel, combine : callable
+        The results of a partition are combined where they are computed.
+    engine : Engine
+    stage : str
+        What is announced.
+    done : int
+        Stripes at the beginning to leave out.
+
+    Yields
+    ------
+    done : int
+        Stripes that the results so far, and those left out, cover.
+    result
+    """
+    if isinstance(rows, ClusterRows):
+        yield from rows.results(kernel, combine, done, stage)
+        return
+    step = stripe_rows(rows.n_rows)
+    n_stripes = -(-rows.n_rows // step)
+    for part in engine.map(kernel, islice(rows.stripes(step), done, None)):
+        done += 1
+        announce(stage, done, n_stripes)
+        yield done, part
 
 
 @dataclass(frozen=True)
@@ -43,20 +88,20 @@ class Member:
 
 
 def learn_scalings(
-    rows: RowSource,
+    rows: AnyRows,
     scaling: str,
     target_scaling: str,
     clip_inputs: bool,
     engine: Engine,
     checkpoint: Checkpoint | None = None,
+    known: BlockStatistics | None = None,
 ) -> tuple[ColumnScaling, ColumnScaling]:
-    """Scalings of the inputs and of the targets, from one pass over the rows."""
+    """Scalings of the inputs and of the targets, from one pass over the rows unless their statistics are known."""
     kept = checkpoint.load("statistics") if checkpoint else None
-    if kept is None:
-        step = stripe_rows(rows.n_rows)
-        n_stripes = -(-rows.n_rows // step)
-        blocks = announced(rows.stripes(step), "reading columns", n_stripes)
-        inputs, targets = engine.reduce(block_statistics, blocks, _combined)
+    if known is not None:
+        inputs, targets = known
+    elif kept is None:
+        inputs, targets = _all_statistics(rows, engine)
         if checkpoint:
             checkpoint.save("statistics", {**_arrays("inputs", inputs), **_arrays("targets", targets)})
     else:
@@ -64,14 +109,24 @@ def learn_scalings(
     return learn_scaling(inputs, scaling, clip_inputs), learn_scaling(targets, target_scaling)
 
 
-def block_statistics(block: RowBlock) -> tuple[ColumnStatistics, ColumnStatistics]:
+def _all_statistics(rows: AnyRows, engine: Engine) -> BlockStatistics:
+    if isinstance(rows, ClusterRows):
+        # Statistics are small: they come one per stripe, so that adding them up gives the bits of a fit in one process
+        # and with them the same scaling, on which every choice of a node depends.
+        partitions = rows.results(lambda block: [block_statistics(block)], add, 0, "reading columns")
+        return reduce(combined_statistics, (found for _, stripes in partitions for found in stripes))
+    step = stripe_rows(rows.n_rows)
+    blocks = announced(rows.stripes(step), "reading columns", -(-rows.n_rows // step))
+    return engine.reduce(block_statistics, blocks, combined_statistics)
+
+
+def block_statistics(block: RowBlock) -> BlockStatistics:
     """Statistics of a block's inputs and targets: the kernel of the scaling pass."""
     return input_statistics(block), target_statistics(block)
 
 
-def _combined(
-    left: tuple[ColumnStatistics, ColumnStatistics], right: tuple[ColumnStatistics, ColumnStatistics]
-) -> tuple[ColumnStatistics, ColumnStatistics]:
+def combined_statistics(left: BlockStatistics, right: BlockStatistics) -> BlockStatistics:
+    """Statistics of both sets of rows."""
     return left[0].combined(right[0]), left[1].combined(right[1])
 
 
@@ -101,15 +156,13 @@ def validation_rows(rows: ArrayRows, fraction: float, seed: int) -> NDArray[np.i
 
 
 def ensemble_system(
-    rows: RowSource,
+    rows: AnyRows,
     layers: Sequence[HiddenLayer],
     target_scaling: ColumnScaling,
     engine: Engine,
     checkpoint: Checkpoint | None = None,
 ) -> EnsembleSystem:
     """G, g and y'y of the ensemble in one pass over the rows (Eq. (25) without its coefficients)."""
-    step = stripe_rows(rows.n_rows)
-    n_stripes = -(-rows.n_rows // step)
 
     def kernel(block: RowBlock) -> SystemSums:
         return system_sums(block, lambda inputs: joint_outputs(tuple(layers), inputs), target_scaling)
@@ -117,10 +170,9 @@ def ensemble_system(
     kept = checkpoint.load("sums") if checkpoint else None
     done = 0 if kept is None else int(kept.pop("done"))
     total = None if kept is None else SystemSums(**kept)
-    for part in engine.map(kernel, islice(rows.stripes(step), done, None)):
-        total = part if total is None else total.added(part)
-        done += 1
-        announce("summing rows", done, n_stripes)
+    for done, part in row_results(rows, kernel, SystemSums.added, engine, "summing rows", done):  # noqa: B020
+        # What comes from another process may be read-only, and sums are added in place.
+        total = SystemSums(*(np.require(one, requirements="W") for one in part)) if total is None else total.added(part)
         if checkpoint:
             checkpoint.save_if_due("sums", {**total._asdict(), "done": done})
     if checkpoint and total is not None:
@@ -137,7 +189,7 @@ def ensemble_system(
 
 
 def matrix_free_system(
-    rows: ArrayRows, layers: Sequence[HiddenLayer], target_scaling: ColumnScaling, engine: Engine
+    rows: RowSource, layers: Sequence[HiddenLayer], target_scaling: ColumnScaling, engine: Engine
 ) -> MatrixFreeSystem:
     """The same system without the off-diagonal blocks of G: every product with G is a pass over the rows (identity 6).
 

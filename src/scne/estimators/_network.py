@@ -9,7 +9,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators._data import all_or_nothing, check_prediction_inputs, check_training_data
+from scne.estimators._dask import is_dask_collection, predict_lazily
+from scne.estimators._data import GivenRows, all_or_nothing, check_prediction_inputs, check_training_data
+from scne.estimators._files import is_file_rows, predict_files
 from scne.estimators._members import Member, ensemble_system, mean_output
 from scne.estimators._parameters import check_choice, check_real, check_threads
 from scne.estimators._site import BuildingSite, open_site
@@ -26,8 +28,13 @@ class NetworkRegressor(RegressorMixin, BaseEstimator, ABC):
     scaling: str
     target_scaling: str
     clip_inputs: bool
+    memory_budget: Any
     n_jobs: int | None
     random_state: Any
+
+    @abstractmethod
+    def largest_layer(self, n_columns: int) -> int:
+        """The most outputs that a hidden layer on `n_columns` can have."""
 
     @abstractmethod
     def _build_member(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
@@ -40,34 +47,49 @@ class NetworkRegressor(RegressorMixin, BaseEstimator, ABC):
         check_real("ridge", self.ridge)
         check_threads(self.n_jobs)
 
-    def _solved_ridge(self, total_weight: float) -> float:
-        """The ridge with which the output weights are solved."""
-        return self.ridge
+    def _search_rows(self) -> int | None:
+        """Rows to search on, for models that are searched; None is all."""
+        return None
 
     def _validation_fraction(self) -> float | None:
         """Share of the rows to watch, for models that are searched."""
         return None
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        client: Any = None,
+    ) -> Self:
         """Find the hidden layer, then solve the output weights on all rows.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_columns)
+        X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, or rows in files
+            What `scne.open_rows` returns is read as a stream, and names its own target.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows.
         X_val, y_val : array-like, optional
             Rows to watch while nodes are added; the best prefix of nodes on them is kept. They are not fitted.
+        client : distributed.Client, optional
+            The Dask cluster to fit on. Rows stay where they are and only sums travel; files are read by the workers,
+            which must see them under the same names. None uses Dask's own default for Dask collections, and this
+            process for everything else.
 
         Returns
         -------
         self
         """
         self._check_parameters()
-        data = check_training_data(self, X, y, sample_weight, X_val, y_val)
         seed = draw_seed(self.random_state)
+        given = GivenRows(X, y, sample_weight, X_val, y_val, client)
+        data = check_training_data(self, given, self._search_rows(), seed)
         with Engine(check_threads(self.n_jobs)) as engine:
             site = open_site(
                 data,
@@ -81,8 +103,11 @@ class NetworkRegressor(RegressorMixin, BaseEstimator, ABC):
             group = FeatureGroup("network", np.arange(data.rows.n_columns))
             member = self._build_member(group, 0, site)
             system = ensemble_system(data.rows, [member.layer], site.target_scaling, engine)
-            solution = Naive().solve(system, 0.0, [self._solved_ridge(system.n_rows)])
+            solution = Naive().solve(system, 0.0, [self.ridge])
         self._store(member, solution.weights, site.target_scaling, data.flat_target)
+        if data.encoder is not None:
+            self.encoder_ = data.encoder
+            self.data_ = {"target_names": list(X.target_names)}
         return self
 
     def _store(
@@ -106,21 +131,28 @@ class NetworkRegressor(RegressorMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_columns)
+        X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, or rows in files
 
         Returns
         -------
-        ndarray of shape (n_rows,) or (n_rows, n_outputs), as y was
+        ndarray of shape (n_rows,) or (n_rows, n_outputs), as y was; a Dask array, not yet computed, when X is Dask's
         """
         check_is_fitted(self)
-        inputs = check_prediction_inputs(self, X)
+        if is_dask_collection(X):
+            return predict_lazily(self, X)
+        if is_file_rows(X):
+            outputs = predict_files(self, X)
+        else:
+            inputs = check_prediction_inputs(self, X)
+            with Engine(check_threads(self.n_jobs)) as engine:
+                outputs = self._outputs(inputs, engine)
+        return outputs[:, 0] if self._flat_target else outputs
+
+    def _outputs(self, inputs: NDArray, engine: Engine) -> NDArray[np.float64]:
         weights = self.output_weights_
         if self.direct_weights_ is not None:
             weights = np.vstack([weights, self.direct_weights_])
-        with Engine(check_threads(self.n_jobs)) as engine:
-            scaled = mean_output(inputs, [self.layer_], [weights], engine)
-        outputs = self.target_scaling_.undo(scaled)
-        return outputs[:, 0] if self._flat_target else outputs
+        return self.target_scaling_.undo(mean_output(inputs, [self.layer_], [weights], engine))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "output_weights_")

@@ -31,6 +31,8 @@ class RVFLRegressor(NetworkRegressor):
     clip_inputs : bool, default=True
         Limit every column to the range seen in fit, in predictions too: nothing is known beyond it, and an outlier
         there would otherwise throw the prediction anywhere.
+    memory_budget : int or str, default="1GB"
+        What a fit on files may take.
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -64,6 +66,7 @@ class RVFLRegressor(NetworkRegressor):
         scaling: str = "0-1",
         target_scaling: str = "standard",
         clip_inputs: bool = True,
+        memory_budget: Any = "1GB",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -75,6 +78,7 @@ class RVFLRegressor(NetworkRegressor):
         self.scaling = scaling
         self.target_scaling = target_scaling
         self.clip_inputs = clip_inputs
+        self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -83,6 +87,14 @@ class RVFLRegressor(NetworkRegressor):
         check_integer("n_hidden", self.n_hidden, 1)
         check_real("scope", self.scope, open_left=True)
         check_choice("activation", self.activation, tuple(ACTIVATIONS))
+
+    def largest_layer(self, n_columns: int) -> int:
+        """The outputs of a hidden layer on `n_columns`."""
+        return self.n_hidden + (n_columns if self.direct_link else 0)
+
+    def _search_rows(self) -> int | None:
+        # Nodes are drawn, not searched: no rows have to be held, or to travel, for them.
+        return 1
 
     def _build_member(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
         weights, biases = draw_nodes(site.seed, index, len(group.columns), self.n_hidden, self.scope)

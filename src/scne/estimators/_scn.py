@@ -26,8 +26,6 @@ SCOPES = (0.5, 1, 3, 5, 7, 9, 15, 25, 50, 100, 150, 200)
 CONTRACTION = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 SCOPE_SEARCHES = ("together", "first")
 SEARCH_DTYPES = ("auto", "float32", "float64")
-# Nearly dependent nodes need output weights that only this much of a ridge, relative to the rows, lets H'H determine.
-LEAST_RIDGE = 1e-12
 # With fewer rows a search takes little time in either precision, and may come close to fitting every row, where single
 # precision would choose nodes by its rounding errors.
 FLOAT32_FROM_ROWS = 5_000
@@ -66,8 +64,7 @@ class SCNRegressor(NetworkRegressor):
     direct_link : bool, default=False
         Also link the inputs to the output.
     ridge : float, default=1e-6
-        r_m of Remark 2, added to the diagonal of H'H; at least 1e-12 of the number of rows, below which double
-        precision could not tell it from none.
+        r_m of Remark 2, added to the diagonal of H'H. Zero gives the pseudo-inverse.
     scaling, target_scaling : {"0-1", "standard", "none"}
         How inputs (default "0-1") and targets (default "standard") are scaled inside. Predictions have y's own units.
     clip_inputs : bool, default=True
@@ -78,12 +75,15 @@ class SCNRegressor(NetworkRegressor):
         kept, and the output weights are then solved on all rows. Not used when `fit` is given X_val.
     n_iter_no_change : int or None, default=None
         With validation rows: stop when this many nodes have brought no improvement.
+    search_rows : int or None, default=100_000
+        Rows on which networks are searched, drawn uniformly with the seed when there are more; None is all rows. The
+        output weights are always solved on all of them.
     search_dtype : {"auto", "float32", "float64"}, default="auto"
         Precision in which candidates are compared: "auto" is float32 from 5,000 rows on. Output weights and
         predictions are always float64.
     memory_budget : int or str, default="1GB"
-        Memory for the orthonormal basis of the search (rows x nodes). A search that does not fit runs more slowly in
-        little memory.
+        Memory for the orthonormal basis of the search (rows x nodes), and for the Gram system of a fit on files. A
+        search that does not fit runs more slowly in little memory.
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it, to the last bit.
     random_state : int, RandomState or None, default=None
@@ -131,6 +131,7 @@ class SCNRegressor(NetworkRegressor):
         clip_inputs: bool = True,
         validation_fraction: float | None = None,
         n_iter_no_change: int | None = None,
+        search_rows: int | None = 100_000,
         search_dtype: str = "auto",
         memory_budget: Any = "1GB",
         n_jobs: int | None = None,
@@ -152,6 +153,7 @@ class SCNRegressor(NetworkRegressor):
         self.clip_inputs = clip_inputs
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.search_rows = search_rows
         self.search_dtype = search_dtype
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
@@ -163,8 +165,9 @@ class SCNRegressor(NetworkRegressor):
         check_choice("search_dtype", self.search_dtype, SEARCH_DTYPES)
         check_bytes("memory_budget", self.memory_budget)
         self._validation_fraction()
+        self._search_rows()
 
-    def _settings(self, total_weight: float = 0.0) -> SearchSettings:
+    def _settings(self) -> SearchSettings:
         patience = self.n_iter_no_change
         return SearchSettings(
             max_hidden=check_integer("max_hidden", self.max_hidden, 1),
@@ -177,12 +180,16 @@ class SCNRegressor(NetworkRegressor):
             activation=check_choice("activation", self.activation, tuple(ACTIVATIONS)),
             criterion=check_choice("criterion", self.criterion, CRITERIA),
             direct_link=bool(self.direct_link),
-            ridge=self._solved_ridge(total_weight),
+            ridge=check_real("ridge", self.ridge),
             n_iter_no_change=None if patience is None else check_integer("n_iter_no_change", patience, 1),
         )
 
-    def _solved_ridge(self, total_weight: float) -> float:
-        return max(check_real("ridge", self.ridge), LEAST_RIDGE * total_weight)
+    def largest_layer(self, n_columns: int) -> int:
+        """The most outputs that a hidden layer on `n_columns` can have."""
+        return self.max_hidden + (n_columns if self.direct_link else 0)
+
+    def _search_rows(self) -> int | None:
+        return None if self.search_rows is None else check_integer("search_rows", self.search_rows, 2)
 
     def _validation_fraction(self) -> float | None:
         fraction = self.validation_fraction
@@ -205,7 +212,7 @@ class SCNRegressor(NetworkRegressor):
             site.watched,
             self._search_dtype(site.rows.n_rows),
         )
-        settings = self._settings(rows.training_weight)
+        settings = self._settings()
         budget = check_bytes("memory_budget", self.memory_budget)
         stage = f"network-{index}"
         kept = site.checkpoint.load(stage) if site.checkpoint else None

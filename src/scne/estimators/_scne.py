@@ -8,13 +8,18 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators._data import all_or_nothing, check_prediction_inputs, check_training_data
+from scne.estimators._checkpoint import Checkpoint, open_checkpoint
+from scne.estimators._cluster import ClusterRows
+from scne.estimators._dask import is_dask_collection, predict_lazily
+from scne.estimators._data import GivenRows, all_or_nothing, check_prediction_inputs, check_training_data
+from scne.estimators._files import is_file_rows, predict_files
 from scne.estimators._members import (
     ensemble_system,
     matrix_free_system,
     mean_output,
     member_outputs,
 )
+from scne.estimators._memory import check_gram_memory
 from scne.estimators._network import NetworkRegressor, draw_seed
 from scne.estimators._parameters import check_choice, check_integer, check_threads
 from scne.estimators._rvfl import RVFLRegressor
@@ -22,6 +27,7 @@ from scne.estimators._scn import SCNRegressor
 from scne.estimators._site import open_site
 from scne.estimators._weights import SolvedWeights, check_weight_settings, solve_weights
 from scne.ncl import DecorrelationBounds, LambdaPath, LinearSystem, decorrelation_bounds, lambda_path
+from scne.networks import admissible_nodes
 from scne.passes import Engine
 from scne.rows import SCALINGS, resolve_groups
 
@@ -161,7 +167,12 @@ class SCNERegressor(RegressorMixin, BaseEstimator):
     @staticmethod
     def _paper_estimator(max_hidden: int) -> NetworkRegressor:
         return SCNRegressor(
-            max_hidden, criterion="paper", scope_search="first", clip_inputs=False, search_dtype="float64"
+            max_hidden,
+            criterion="paper",
+            scope_search="first",
+            clip_inputs=False,
+            search_rows=None,
+            search_dtype="float64",
         )
 
     @staticmethod
@@ -169,17 +180,35 @@ class SCNERegressor(RegressorMixin, BaseEstimator):
         return SCNRegressor()
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        checkpoint: Any = None,
+        client: Any = None,
+    ) -> Self:
         """Find every network's hidden layer, sum the rows once, and solve for the output weights.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_columns)
+        X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, or rows in files
+            What `scne.open_rows` returns is read as a stream, and names its own target and groups.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows.
         X_val, y_val : array-like, optional
             Rows to watch while nodes are added; each network keeps its best prefix of nodes on them.
+        checkpoint : path, optional
+            Folder that keeps the fit's progress. A fit that was killed goes on from there when it is started again
+            with the same settings and files, and ends with the same model, bit for bit; a finished one empties it.
+        client : distributed.Client, optional
+            The Dask cluster to fit on. Rows stay where they are and only sums travel; files are read by the workers,
+            which must see them under the same names. None uses Dask's own default for Dask collections, and this
+            process for everything else.
 
         Returns
         -------
@@ -188,11 +217,35 @@ class SCNERegressor(RegressorMixin, BaseEstimator):
         template = self._template()
         check_integer("n_estimators", self.n_estimators, 1)
         threads = check_threads(self.n_jobs)
-        data = check_training_data(self, X, y, sample_weight, X_val, y_val)
-        groups = resolve_groups(self.groups, data.rows.n_columns, data.column_names, self.n_estimators)
+        seed = draw_seed(self.random_state)
+        if is_file_rows(X):
+            if self.groups is not None:
+                raise ValueError(
+                    "groups was passed to the estimator beside rows in files; give it to open_rows instead."
+                )
+            check_gram_memory(
+                template.memory_budget, template.largest_layer(len(X.input_names)) * len(X.groups), threads
+            )
+        if self.matrix_free and (client is not None or is_dask_collection(X)):
+            raise ValueError(
+                "matrix_free is True, but it reads the rows again in every iteration, which is not done on a Dask "
+                "cluster; use matrix_free=False."
+            )
+        if checkpoint is not None and is_dask_collection(X):
+            raise ValueError(
+                "checkpoint was passed beside a Dask collection, whose rows cannot be told apart from others without "
+                "reading them; keep checkpoints of fits on files (scne.open_rows)."
+            )
+        kept = None
+        if checkpoint is not None:
+            kept = checkpoint if isinstance(checkpoint, Checkpoint) else open_checkpoint(checkpoint, self, X)
+        given = GivenRows(X, y, sample_weight, X_val, y_val, client)
+        data = check_training_data(self, given, template._search_rows(), seed, kept)
+        groups = data.groups
+        if groups is None:
+            groups = resolve_groups(self.groups, data.rows.n_columns, data.column_names, self.n_estimators)
         names = [group.name for group in groups]
         settings = self._weight_settings(names)
-        seed = draw_seed(self.random_state)
         with Engine(threads) as engine:
             site = open_site(
                 data,
@@ -202,14 +255,16 @@ class SCNERegressor(RegressorMixin, BaseEstimator):
                 template._validation_fraction(),
                 seed,
                 engine,
+                kept,
             )
             members = tuple(template._build_member(group, index, site) for index, group in enumerate(groups))
             layers = [member.layer for member in members]
             if self.matrix_free:
+                assert not isinstance(data.rows, ClusterRows)
                 every_product = matrix_free_system(data.rows, layers, site.target_scaling, engine)
                 solved = solve_weights(every_product, settings)
             else:
-                system = ensemble_system(data.rows, layers, site.target_scaling, engine)
+                system = ensemble_system(data.rows, layers, site.target_scaling, engine, kept)
                 held_out = site.held_out(system, layers)
         if not self.matrix_free:
             # Outside the engine BLAS has its threads back: from here on the work is dense algebra.
@@ -224,6 +279,11 @@ class SCNERegressor(RegressorMixin, BaseEstimator):
         self.n_outputs_ = solved.solution.weights.shape[1]
         self._flat_target = data.flat_target
         self._store(solved)
+        if data.encoder is not None:
+            self.encoder_ = data.encoder
+            self.data_ = {"target_names": list(X.target_names)}
+        if kept is not None and kept is not checkpoint:
+            kept.clear()
         return self
 
     def _store(self, solved: SolvedWeights) -> None:
@@ -275,6 +335,32 @@ class SCNERegressor(RegressorMixin, BaseEstimator):
         other._store(solve_weights(self._system(), other._weight_settings(list(self.groups_))))
         return other
 
+    def admissible_nodes(self) -> dict[str, NDArray[np.bool_]]:
+        """Whether each node satisfies, on all rows, the inequality with which the search admitted it on its sample.
+
+        Returns
+        -------
+        dict of str to ndarray of bool, shape (L_m,)
+            For each network that was searched; it follows from the Gram system, so no row is read again.
+        """
+        check_is_fitted(self)
+        system = self._system()
+        template = self._template()
+        held = {}
+        for m, member in enumerate(self.members_):
+            if member.search is None:
+                continue
+            held[member.name] = admissible_nodes(
+                system.diagonal_block(m),
+                system.moments[system.slices[m]],
+                system.target_square,
+                member.search.contractions,
+                getattr(template, "criterion", "paper"),
+                template.ridge,
+                n_direct=member.layer.n_outputs - member.layer.n_nodes,
+            )
+        return held
+
     def decorrelation_path(self, decorrelations: Any = None) -> LambdaPath:
         """Training error, degrees of freedom and GCV score for many lambdas at the fitted ridge."""
         check_is_fitted(self)
@@ -290,18 +376,25 @@ class SCNERegressor(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_columns)
+        X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, or rows in files
 
         Returns
         -------
-        ndarray of shape (n_rows,) or (n_rows, n_outputs), as y was
+        ndarray of shape (n_rows,) or (n_rows, n_outputs), as y was; a Dask array, not yet computed, when X is Dask's
         """
         check_is_fitted(self)
-        inputs = check_prediction_inputs(self, X)
-        with Engine(check_threads(self.n_jobs)) as engine:
-            scaled = mean_output(inputs, self._layers(), self._joint_weights(), engine)
-        outputs = self.target_scaling_.undo(scaled)
+        if is_dask_collection(X):
+            return predict_lazily(self, X)
+        if is_file_rows(X):
+            outputs = predict_files(self, X)
+        else:
+            inputs = check_prediction_inputs(self, X)
+            with Engine(check_threads(self.n_jobs)) as engine:
+                outputs = self._outputs(inputs, engine)
         return outputs[:, 0] if self._flat_target else outputs
+
+    def _outputs(self, inputs: NDArray, engine: Engine) -> NDArray[np.float64]:
+        return self.target_scaling_.undo(mean_output(inputs, self._layers(), self._joint_weights(), engine))
 
     def predict_members(self, X: Any) -> NDArray[np.float64]:
         """Every network's own output, whose mean over the networks is `predict`.

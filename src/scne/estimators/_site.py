@@ -70,7 +70,7 @@ def open_site(
     checkpoint: Checkpoint | None = None,
 ) -> BuildingSite:
     """Learn the scalings in one pass over all rows, and set the search's rows apart."""
-    scalings = learn_scalings(data.rows, scaling, target_scaling, clip_inputs, engine, checkpoint)
+    scalings = learn_scalings(data.rows, scaling, target_scaling, clip_inputs, engine, checkpoint, data.statistics)
     sample = data.search
     validation = None
     if validation_fraction is not None and data.watched is None:

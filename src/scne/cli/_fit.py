@@ -1,0 +1,102 @@
+"""`scne fit`: open the files, fit, write the model."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from scne.estimators import SCNERegressor, SCNRegressor, open_checkpoint
+from scne.models import ModelSummary, describe_model, save_model
+from scne.passes import available_threads
+from scne.rows import open_rows, read_groups
+
+_SECONDS_TO_CONNECT = 5
+
+
+def run_fit(
+    data: Path,
+    *,
+    targets: Sequence[str],
+    groups: Path | None,
+    out: Path,
+    nodes: int,
+    validation: float,
+    search_rows: int | None,
+    scaling: str,
+    weight: str | None,
+    ignore: Sequence[str],
+    memory: str,
+    checkpoint: Path | None,
+    dask: str | None,
+    seed: int,
+) -> tuple[ModelSummary, list[str]]:
+    """Fit and save; what was built, and sentences on what the user should know of it.
+
+    The checkpoint is emptied after the model file is in place, so that a kill at any moment loses nothing.
+    """
+    rows = open_rows(
+        data,
+        target=list(targets) if len(targets) > 1 else targets[0],
+        groups=None if groups is None else read_groups(groups),
+        weight=weight,
+        ignore=ignore,
+    )
+    base = SCNRegressor(
+        nodes,
+        scaling=scaling,
+        validation_fraction=validation,
+        search_rows=search_rows,
+        memory_budget=memory,
+    )
+    model = SCNERegressor(base, random_state=seed)
+    kept = None if checkpoint is None else open_checkpoint(checkpoint, model, rows)
+    with _dask_client(dask) as client:
+        model.fit(rows, checkpoint=kept, client=client)
+    save_model(model, out)
+    if kept is not None:
+        kept.clear()
+    guessed = [] if rows.guessed_groups is None else [rows.guessed_groups]
+    return describe_model(out), [*guessed, _admissibility(model)]
+
+
+def _admissibility(model: SCNERegressor) -> str:
+    held = model.admissible_nodes()
+    shares = ", ".join(f"{name} {int(nodes.sum())} of {len(nodes)}" for name, nodes in held.items())
+    return f"Nodes that the sample admitted and that satisfy their inequality on all rows: {shares}."
+
+
+@contextmanager
+def _dask_client(address: str | None) -> Iterator[Any]:
+    """A client of the cluster at an address, or of one started here ("local"), closed at the end; None without one."""
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise ValueError("--dask needs Dask, which is not installed: pip install scne[dask].") from error
+    if address == "local":
+        # One thread each: a task keeps one core busy, and processes share no interpreter lock.
+        with (
+            LocalCluster(
+                n_workers=available_threads(),
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=":0",
+                silence_logs=logging.ERROR,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            yield client
+        return
+    logging.getLogger("distributed").setLevel(logging.ERROR)
+    try:
+        client = Client(address, timeout=_SECONDS_TO_CONNECT)
+    except (OSError, ValueError, TypeError) as error:
+        raise ValueError(
+            f"--dask is {address!r}, but no Dask scheduler answers there; start one with `dask scheduler` and give its "
+            f"address, such as tcp://host:8786, or 'local'. Dask says: {error}"
+        ) from error
+    with client:
+        yield client

@@ -1,0 +1,59 @@
+"""What the file commands print: text for people, one JSON object for machines."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from scne.models import ModelSummary
+
+
+def print_facts(facts: Mapping[str, Any], as_json: bool) -> None:
+    """Named values, one a line."""
+    console = Console(highlight=False)
+    if as_json:
+        console.print(json.dumps(facts), soft_wrap=True, markup=False)
+        return
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            value = ", ".join(f"{key} {number:.6g}" for key, number in value.items())
+        elif isinstance(value, list):
+            value = ", ".join(map(str, value))
+        elif isinstance(value, int):
+            value = f"{value:,}"
+        console.print(f"{name:<8} {value}", soft_wrap=True, markup=False)
+
+
+def print_summary(summary: ModelSummary, path: Path, as_json: bool, notes: Sequence[str] = ()) -> None:
+    """What a model is: its networks, the lambda and ridge chosen, and its size."""
+    console = Console(highlight=False)
+    if as_json:
+        facts = {"model": str(path), **asdict(summary), "notes": list(notes)}
+        console.print(json.dumps(facts, default=str), soft_wrap=True, markup=False)
+        return
+    for note in notes:
+        console.print(note, soft_wrap=True, markup=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("network", overflow="fold")
+    for heading in ("columns", "nodes", "train", "watched"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("stopped because", overflow="fold")
+    for group in summary.groups:
+        errors = [f"{e:.4f}" if e is not None else "—" for e in (group.training_error, group.validation_error)]
+        table.add_row(group.name, str(group.n_columns), str(group.n_nodes), *errors, str(group.stop_reason or "—"))
+    console.print(table)
+    lines = {
+        "model": f"{path} ({summary.estimator}, {summary.n_parameters:,} parameters, {summary.n_bytes:,} bytes)",
+        "target": ", ".join(summary.target_names or []) or "—",
+        "lambda": "—" if summary.decorrelation is None else f"{summary.decorrelation:.5g}",
+        "ridge": ", ".join(f"{value:.3g}" for value in dict.fromkeys(summary.ridge or [])) or "—",
+        "error": "—" if summary.training_error is None else f"{summary.training_error:.4f} of the target's scale",
+        "solver": f"{summary.solver}: {summary.status}",
+    }
+    for name, text in lines.items():
+        console.print(f"{name:<8} {text}", soft_wrap=True, markup=False)

@@ -1,0 +1,293 @@
+"""Rows that live on a Dask cluster: a kernel goes to the rows, and only what it sums up comes back.
+
+The rows are cut into partitions of whole stripes, the same stripes that a fit in one process walks over. Neither the
+cuts nor the order of the additions depend on the number of workers, and a task is a pure function of its partition,
+so a worker that dies costs the time of computing its partitions again and nothing else.
+"""
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.passes import announce, available_threads, single_threaded_blas, stripe_rows
+from scne.rows import ArrayRows, RowBlock
+
+if TYPE_CHECKING:
+    from scne.rows import Encoder, FileRows
+
+Result = TypeVar("Result")
+
+# Files are cut into about this many partitions, so that a worker which is lost or late holds up little.
+_PARTITIONS = 64
+_MOST_STRIPES = 64
+
+
+class Partition(NamedTuple):
+    """Consecutive rows of the source, a whole number of stripes but for the last.
+
+    Attributes
+    ----------
+    start, stop : int
+    parts : tuple of Delayed or None
+        Inputs, targets and weights where the rows are Dask collections; empty where workers read files.
+    """
+
+    start: int
+    stop: int
+    parts: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class ClusterRows:
+    """Rows that are walked over where they lie.
+
+    Attributes
+    ----------
+    n_rows, n_columns : int
+    partitions : tuple of Partition
+    read : callable
+        ``read(step, start, stop, *parts)`` yields a partition's stripes on the worker.
+    client : distributed.Client or None
+        None leaves the choice to Dask: its default scheduler, which is threads unless told otherwise.
+    """
+
+    n_rows: int
+    n_columns: int
+    partitions: tuple[Partition, ...]
+    read: Callable[..., Iterator[Any]]
+    client: Any
+
+    def results(
+        self, kernel: Callable[[RowBlock], Result], combine: Callable[[Result, Result], Result], done: int, stage: str
+    ) -> Iterator[tuple[int, Result]]:
+        """The kernel's results, combined within each partition, in the order of the rows.
+
+        Parameters
+        ----------
+        kernel, combine : callable
+        done : int
+            Stripes at the beginning to leave out.
+        stage : str
+            What is announced.
+
+        Yields
+        ------
+        n_stripes : int
+            Stripes from the first row to the end of this partition.
+        result
+        """
+        step = stripe_rows(self.n_rows)
+
+        def combined(stripes: Iterator[RowBlock]) -> Result:
+            total = kernel(next(stripes))
+            for block in stripes:
+                total = combine(total, kernel(block))
+            return total
+
+        todo = [
+            partition._replace(start=max(partition.start, done * step))
+            for partition in self.partitions
+            if partition.stop > done * step
+        ]
+        for partition, result in self.run(combined, todo, stage):
+            yield -(-partition.stop // step), result
+
+    def run(
+        self, work: Callable[[Iterator[Any]], Result], partitions: Sequence[Partition], stage: str
+    ) -> Iterator[tuple[Partition, Result]]:
+        """What `work` makes of the stripes of each partition, in order, one result held at a time."""
+        import cloudpickle
+        import dask
+
+        # Bytes in the graph, not scattered data: those would be lost with the worker that holds them.
+        job = dask.delayed(cloudpickle.loads)(cloudpickle.dumps((self.read, work, stripe_rows(self.n_rows))))
+        task = dask.delayed(_work_on, traverse=False)
+        tasks = [task(job, part.start, part.stop, *part.parts) for part in partitions]
+        results = _here(tasks) if self.client is None else _on_workers(self.client, tasks)
+        for done, (partition, result) in enumerate(zip(partitions, results, strict=True), start=1):
+            announce(stage, done, len(partitions))
+            yield partition, result
+
+
+def _here(tasks: list[Any]) -> Iterator[Any]:
+    import dask
+
+    at_once = 2 * available_threads()
+    for first in range(0, len(tasks), at_once):
+        yield from dask.compute(*tasks[first : first + at_once])
+
+
+def _on_workers(client: Any, tasks: list[Any]) -> Iterator[Any]:
+    from distributed.scheduler import KilledWorker
+
+    futures = client.compute(tasks)
+    try:
+        for place, future in enumerate(futures):
+            try:
+                result = future.result()
+            except KilledWorker as error:
+                raise OSError(
+                    "Workers of the Dask cluster died again and again on the same rows, most likely for want of "
+                    f"memory; give them more, or make the partitions smaller. Dask says: {error}"
+                ) from error
+            # Without its future the worker forgets the sum, and the client lets go of it after adding it up.
+            futures[place] = None
+            future.release()
+            yield result
+    finally:
+        unused = [future for future in futures if future is not None]
+        if unused:
+            client.cancel(unused)
+
+
+def _work_on(job: tuple[Any, Any, int], start: int, stop: int, *parts: Any) -> Any:
+    """The task of one partition."""
+    read, work, step = job
+    with one_blas_thread():
+        return work(iter(read(step, start, stop, *parts)))
+
+
+_guard = threading.Lock()
+_inside = 0
+_limit: AbstractContextManager[Any] | None = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS to one thread while any thread of this process is inside.
+
+    The limit belongs to the process, and a worker may run several tasks: the first sets it and the last lifts it.
+    """
+    global _inside, _limit
+    with _guard:
+        if _inside == 0:
+            _limit = single_threaded_blas()
+            _limit.__enter__()
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _guard:
+            _inside -= 1
+            if _inside == 0 and _limit is not None:
+                _limit.__exit__(None, None, None)
+                _limit = None
+
+
+def array_stripes(
+    step: int, start: int, stop: int, inputs: NDArray, targets: NDArray, weights: NDArray | None
+) -> Iterator[RowBlock]:
+    """Stripes of rows in a worker's memory, numbered as in the whole source."""
+    for block in ArrayRows(inputs, targets, weights).stripes(step):
+        yield RowBlock(start + block.start, block.inputs, block.targets, block.weights)
+
+
+def file_partitions(n_rows: int) -> tuple[Partition, ...]:
+    """Row ranges for workers that read files, from the number of rows alone.
+
+    Examples
+    --------
+    >>> [(part.start, part.stop) for part in file_partitions(1_200)]
+    [(0, 512), (512, 1024), (1024, 1200)]
+    """
+    length = _range_rows(n_rows)
+    return tuple(Partition(start, min(start + length, n_rows)) for start in range(0, n_rows, length))
+
+
+def _range_rows(n_rows: int) -> int:
+    step = stripe_rows(n_rows)
+    return step * max(1, min(_MOST_STRIPES, n_rows // step // _PARTITIONS))
+
+
+def aligned_ends(chunks: Sequence[int]) -> list[int]:
+    """Ends of chunks of rows, moved on to the next end of a stripe: less than a stripe travels per chunk.
+
+    Up to 128 stripes (two million rows) every stripe is a partition of its own. The client then adds the sums in the
+    order of one process, and the model has the same bits; with more rows a sum for each stripe is too much to send.
+
+    Examples
+    --------
+    >>> aligned_ends([500, 1124])
+    [512, 1024, 1536, 1624]
+    >>> aligned_ends([2_000_000, 1_000_000])
+    [2015232, 3000000]
+    """
+    n_rows = sum(chunks)
+    step = stripe_rows(n_rows)
+    if _range_rows(n_rows) == step:
+        return [partition.stop for partition in file_partitions(n_rows)]
+    return sorted({min(-(-end // step) * step, n_rows) for end in accumulate(chunks) if end})
+
+
+def learn_files_on_cluster(files: "FileRows", sample_size: int | None, seed: int, client: Any) -> tuple["Encoder", Any]:
+    """The first pass over files, by workers that read a range of rows each.
+
+    Returns
+    -------
+    encoder : Encoder
+    drawn : pyarrow.Table
+        The sample of rows that one process would draw.
+    """
+    import pyarrow as pa
+
+    from scne.rows import EncoderLearner, sample_positions
+
+    n_rows = files.count_rows()
+    positions = sample_positions(n_rows, n_rows if sample_size is None else sample_size, seed)
+
+    def batches(step: int, start: int, stop: int) -> Iterator[tuple[int, Any]]:
+        for batch in files.batches(rows=step, start=start, stop=stop):
+            yield start, batch
+            start += batch.num_rows
+
+    def look(stripes: Iterator[tuple[int, Any]]) -> tuple[list[EncoderLearner], pa.Table]:
+        # One learner per stripe: combined by the client in their order they give the bits of a pass in one process.
+        learners, tables = [], []
+        for start, batch in stripes:
+            learner = EncoderLearner(files)
+            learner.update(batch, start)
+            learners.append(learner)
+            first, last = np.searchsorted(positions, [start, start + batch.num_rows])
+            tables.append(pa.Table.from_batches([batch]).take(pa.array(positions[first:last] - start)))
+        return learners, pa.concat_tables(tables).combine_chunks()
+
+    rows = ClusterRows(n_rows, len(files.input_names), file_partitions(n_rows), batches, client)
+    learned, tables = EncoderLearner(files), []
+    for _, (learners, table) in rows.run(look, rows.partitions, "reading columns"):
+        for learner in learners:
+            learned = learned.combined(learner)
+        tables.append(table)
+    return learned.finish(), pa.concat_tables(tables)
+
+
+def rows_on_cluster(files: "FileRows", encoder: "Encoder", client: Any) -> ClusterRows:
+    """Rows in files, encoded and summed by workers that see the same files under the same names."""
+    from scne.rows import encoded_rows
+
+    source = encoded_rows(files, encoder)
+    return ClusterRows(source.n_rows, source.n_columns, file_partitions(source.n_rows), source.stripes, client)
+
+
+def check_client(client: Any) -> Any:
+    """A client that was passed, or the one that Dask would use; None when there is none."""
+    if client is None:
+        if "distributed" not in sys.modules:
+            return None
+        from distributed import default_client
+
+        try:
+            return default_client()
+        except ValueError:
+            return None
+    if "distributed" not in sys.modules or not isinstance(client, sys.modules["distributed"].Client):
+        raise TypeError(f"client is {client!r}, but it must be a distributed.Client or None.")
+    if client.asynchronous:
+        raise TypeError("client is asynchronous, but a fit waits for its sums; pass Client(..., asynchronous=False).")
+    return client
