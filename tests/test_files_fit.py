@@ -15,6 +15,7 @@ import pytest
 
 import scne
 from scne import SCNERegressor, SCNRegressor
+from scne.passes import listening
 from scne.rows import EncoderLearner, open_rows
 
 SCNE = [sys.executable, "-c", "from scne.cli import main; main()"]
@@ -263,3 +264,56 @@ def test_a_checkpoint_of_another_fit_is_refused(folder, tmp_path):
         small_model().set_params(random_state=4).fit(rows, checkpoint=tmp_path / "progress")
     with pytest.raises(ValueError, match="random_state"):
         small_model().set_params(random_state=None).fit(rows, checkpoint=tmp_path / "other")
+
+
+def test_a_file_that_changes_between_passes_is_named(tmp_path):
+    path = tmp_path / "growing.parquet"
+    pa.parquet.write_table(make_table(), path)
+    model = small_model()
+
+    def change(step):
+        if step.stage == "learning columns" and step.done == step.total:
+            pa.parquet.write_table(make_table(N_ROWS + 1), path)
+
+    with listening(change), pytest.raises(ValueError, match=r"growing\.parquet"):
+        model.fit(open_rows(path, target="y", ignore=["number"]))
+    assert not hasattr(model, "encoder_")
+
+
+def test_different_schemas_in_a_folder_are_named(tmp_path):
+    pa.parquet.write_table(make_table(50), tmp_path / "a.parquet")
+    odd = make_table(50).drop_columns(["gas_b"]).append_column("gas_b", pa.array(["text"] * 50))
+    pa.parquet.write_table(odd, tmp_path / "b.parquet")
+    finished = run("fit", ".", "--target", "y", cwd=tmp_path, check=False)
+    assert finished.returncode == 1
+    assert all(word in finished.stderr for word in ("b.parquet", "gas_b"))
+
+
+def test_a_target_with_gaps_is_named(tmp_path):
+    table = make_table(50)
+    gaps = pa.array([None if i == 7 else 1.0 * i for i in range(50)])
+    pa.parquet.write_table(table.drop_columns(["y"]).append_column("y", gaps), tmp_path / "gaps.parquet")
+    finished = run("fit", "gaps.parquet", "--target", "y", cwd=tmp_path, check=False)
+    assert finished.returncode == 1
+    assert all(word in finished.stderr for word in ("gaps.parquet", "'y'"))
+    assert not (tmp_path / "model.scne").exists()
+
+
+def test_a_full_disk_leaves_no_half_written_predictions(folder, model_file, tmp_path):
+    """The process may write files of 20 kB and no more, as on a disk that is full."""
+    program = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); from scne.cli import main; main()"
+    )
+    command = [sys.executable, "-c", program, "predict", str(model_file), str(folder / "parts"), "--out", "p.csv"]
+    finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert finished.returncode == 1
+    assert "p.csv" in finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_verbose_says_how_long_the_passes_took(folder, tmp_path):
+    lines = run("fit", folder / "parts", *FIT, "--verbose", cwd=tmp_path).stderr.splitlines()
+    for number in (1, 2, 3):
+        assert sum(line.startswith(f"pass {number} of 3") and "rows/s" in line for line in lines) == 1

@@ -77,6 +77,7 @@ def demo(
 
 DATA_HELP = "Parquet, CSV or Arrow: a file, or a folder of files."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say how long every stage took, on standard error.")]
 
 
 @app.command()
@@ -103,6 +104,7 @@ def fit(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.", parser=_whole_number, metavar="NUMBER")] = 0,
     json_output: Json = False,
+    verbose: Verbose = False,
 ) -> None:
     """Fit an ensemble to files, reading them as a stream, and write the model."""
     from scne.cli._fit import run_fit
@@ -111,7 +113,7 @@ def fit(
 
     if not out.resolve().parent.is_dir():
         raise ValueError(f"--out is {str(out)!r}, but the folder {str(out.resolve().parent)!r} does not exist.")
-    with progress_bars():
+    with progress_bars(passes=True, verbose=verbose):
         summary, notes = run_fit(
             data,
             targets=target,
@@ -140,6 +142,7 @@ def predict(
         list[str] | None, typer.Option("--key", help="Column to carry along beside the prediction; repeatable.")
     ] = None,
     json_output: Json = False,
+    verbose: Verbose = False,
 ) -> None:
     """Predict the rows of files, in their order, and write them with their key columns."""
     from scne.cli._files import open_for, write_predictions
@@ -149,7 +152,7 @@ def predict(
 
     fitted = load_model(model)
     names = [f"{name}_predicted" for name in fitted.data_["target_names"]] if hasattr(fitted, "data_") else []
-    with progress_bars():
+    with progress_bars(verbose=verbose):
         keys = tuple(key or ())
         n_rows = write_predictions(fitted, open_for(fitted, data, with_target=False, keys=keys), out, names, keys)
     print_facts({"rows": n_rows, "columns": names, "file": str(out)}, json_output)
@@ -160,6 +163,7 @@ def evaluate(
     model: Annotated[Path, typer.Argument(help="A model that `scne fit` wrote.")],
     data: Annotated[Path, typer.Argument(help=DATA_HELP + " With the target.")],
     json_output: Json = False,
+    verbose: Verbose = False,
 ) -> None:
     """Compare predictions with the target in files."""
     from dataclasses import asdict
@@ -171,7 +175,7 @@ def evaluate(
     from scne.models import load_model
 
     fitted = load_model(model)
-    with progress_bars():
+    with progress_bars(verbose=verbose):
         result = measure(fitted, open_for(fitted, data, with_target=True))
     print_facts(asdict(result), json_output)
 

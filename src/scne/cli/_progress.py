@@ -1,26 +1,55 @@
-"""Progress bars on the terminal, and silence anywhere else."""
+"""Progress bars on the terminal, lines on request, and silence anywhere else."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
 from scne.passes import Progress, listening
 
+# A fit on files reads all rows three times; these are the stages that do.
+PASSES = {
+    "learning columns": "pass 1 of 3: columns",
+    "reading columns": "pass 2 of 3: scaling",
+    "summing rows": "pass 3 of 3: sums",
+}
+
 
 @contextmanager
-def progress_bars() -> Iterator[None]:
-    """Show a bar for every stage that is announced inside, on standard error, when that is a terminal."""
-    console = Console(stderr=True)
+def progress_bars(*, passes: bool = False, verbose: bool = False) -> Iterator[None]:
+    """Show a bar for every stage that is announced inside, on standard error, when that is a terminal.
+
+    Parameters
+    ----------
+    passes : bool
+        Whether the work is a fit on files, whose passes are numbered.
+    verbose : bool
+        Print a line when a stage has ended, on a terminal or not.
+    """
+    console = Console(stderr=True, highlight=False)
+    names = PASSES if passes else {}
+    started: dict[str, float] = {}
+    ended: set[str] = set()
+
+    def report(step: Progress) -> None:
+        first = started.setdefault(step.stage, time.perf_counter())
+        if verbose and step.done >= step.total and step.stage not in ended:
+            ended.add(step.stage)
+            seconds = time.perf_counter() - first
+            rate = f", {step.rows / seconds:,.0f} rows/s" if step.rows and seconds > 0 else ""
+            console.print(f"{names.get(step.stage, step.stage)}: {seconds:.2f} s{rate}", soft_wrap=True)
+
     if not console.is_terminal:
-        yield
+        with listening(report):
+            yield
         return
     columns = (
         TextColumn("{task.description:<24}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[count]:>22} {task.fields[speed]:>18}"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
@@ -29,9 +58,15 @@ def progress_bars() -> Iterator[None]:
         tasks: dict[str, TaskID] = {}
 
         def show(step: Progress) -> None:
+            report(step)
             if step.stage not in tasks:
-                tasks[step.stage] = bars.add_task(step.stage, total=step.total)
-            bars.update(tasks[step.stage], completed=step.done, total=step.total)
+                name = names.get(step.stage, step.stage)
+                tasks[step.stage] = bars.add_task(name, total=step.total, count="", speed="")
+            seconds = time.perf_counter() - started[step.stage]
+            scale = step.rows / step.total if step.rows else 1.0
+            count = f"{min(step.rows, round(step.done * scale)):,} rows" if step.rows else f"{step.done}/{step.total}"
+            speed = f"{step.done * scale / seconds:,.0f} rows/s" if step.rows and seconds > 0.1 else ""
+            bars.update(tasks[step.stage], completed=step.done, total=step.total, count=count, speed=speed)
 
         with listening(show):
             yield

@@ -260,7 +260,7 @@ def learn_files_on_cluster(files: "FileRows", sample_size: int | None, seed: int
 
     rows = ClusterRows(n_rows, len(files.input_names), file_partitions(n_rows), batches, client)
     learned, tables = EncoderLearner(files), []
-    for _, (learners, table) in rows.run(look, rows.partitions, "reading columns"):
+    for _, (learners, table) in rows.run(look, rows.partitions, "learning columns"):
         for learner in learners:
             learned = learned.combined(learner)
         tables.append(table)

@@ -84,7 +84,7 @@ def _look_through(files: "FileRows", sample_size: int | None, seed: int) -> tupl
         learner.update(batch, start)
         drawer.update(batch, start)
         start += batch.num_rows
-        announce("reading columns", -(-start // step), -(-total // step))
+        announce("learning columns", -(-start // step), -(-total // step), total)
     return learner.finish(), drawer.finish().table
 
 
@@ -103,7 +103,7 @@ def predict_batches(model: Any, files: "FileRows") -> Iterator[tuple[Any, NDArra
         for batch in files.batches(rows=rows):
             outputs = model._outputs(model.encoder_.transform(batch), engine)
             done += batch.num_rows
-            announce("predicting", -(-done // rows), -(-total // rows))
+            announce("predicting", -(-done // rows), -(-total // rows), total)
             yield batch, outputs
 
 

@@ -65,7 +65,7 @@ def row_results(
     n_stripes = -(-rows.n_rows // step)
     for part in engine.map(kernel, islice(rows.stripes(step), done, None)):
         done += 1
-        announce(stage, done, n_stripes)
+        announce(stage, done, n_stripes, rows.n_rows)
         yield done, part
 
 
@@ -116,7 +116,7 @@ def _all_statistics(rows: AnyRows, engine: Engine) -> BlockStatistics:
         partitions = rows.results(lambda block: [block_statistics(block)], add, 0, "reading columns")
         return reduce(combined_statistics, (found for _, stripes in partitions for found in stripes))
     step = stripe_rows(rows.n_rows)
-    blocks = announced(rows.stripes(step), "reading columns", -(-rows.n_rows // step))
+    blocks = announced(rows.stripes(step), "reading columns", -(-rows.n_rows // step), rows.n_rows)
     return engine.reduce(block_statistics, blocks, combined_statistics)
 
 
@@ -139,10 +139,10 @@ def _statistics(prefix: str, arrays: dict[str, NDArray[Any]]) -> ColumnStatistic
     return ColumnStatistics(float(weight), *columns)
 
 
-def announced(blocks: Iterable[RowBlock], stage: str, total: int) -> Iterator[RowBlock]:
+def announced(blocks: Iterable[RowBlock], stage: str, total: int, rows: int) -> Iterator[RowBlock]:
     """The blocks as they are, announcing each as it is handed out."""
     for done, block in enumerate(blocks, start=1):
-        announce(stage, done, total)
+        announce(stage, done, total, rows)
         yield block
 
 
@@ -161,6 +161,7 @@ def ensemble_system(
     target_scaling: ColumnScaling,
     engine: Engine,
     checkpoint: Checkpoint | None = None,
+    stage: str = "summing rows",
 ) -> EnsembleSystem:
     """G, g and y'y of the ensemble in one pass over the rows (Eq. (25) without its coefficients)."""
 
@@ -170,7 +171,7 @@ def ensemble_system(
     kept = checkpoint.load("sums") if checkpoint else None
     done = 0 if kept is None else int(kept.pop("done"))
     total = None if kept is None else SystemSums(**kept)
-    for done, part in row_results(rows, kernel, SystemSums.added, engine, "summing rows", done):  # noqa: B020
+    for done, part in row_results(rows, kernel, SystemSums.added, engine, stage, done):  # noqa: B020
         # What comes from another process may be read-only, and sums are added in place.
         total = SystemSums(*(np.require(one, requirements="W") for one in part)) if total is None else total.added(part)
         if checkpoint:

@@ -15,6 +15,8 @@ from scne.networks import ChosenNodes, HiddenLayer
 from scne.passes import Engine
 from scne.rows import ArrayRows, ColumnScaling
 
+HELD_OUT_STAGE = "summing held-out rows"
+
 
 @dataclass(frozen=True)
 class BuildingSite:
@@ -52,10 +54,14 @@ class BuildingSite:
     def held_out(self, system: EnsembleSystem, layers: Sequence[HiddenLayer]) -> HeldOut | None:
         """Systems to choose lambda and the ridge on, when the site has rows that the search has not seen."""
         if self.watched is not None:
-            return HeldOut(system, ensemble_system(self.watched, layers, self.target_scaling, self.engine))
+            return HeldOut(
+                system, ensemble_system(self.watched, layers, self.target_scaling, self.engine, stage=HELD_OUT_STAGE)
+            )
         if self.validation is None:
             return None
-        judged = ensemble_system(self.rows.take(self.validation), layers, self.target_scaling, self.engine)
+        judged = ensemble_system(
+            self.rows.take(self.validation), layers, self.target_scaling, self.engine, stage=HELD_OUT_STAGE
+        )
         return HeldOut(system.without(judged), judged)
 
 

@@ -20,11 +20,14 @@ class Progress:
         What is being done, for example "building weather".
     done, total : int
         Steps finished and steps in all; a stage may end early.
+    rows : int
+        Rows that all steps together read; 0 where a step is not a part of the rows.
     """
 
     stage: str
     done: int
     total: int
+    rows: int = 0
 
 
 _listener: ContextVar[Callable[[Progress], None] | None] = ContextVar("scne_progress_listener", default=None)
@@ -40,7 +43,7 @@ def listening(listener: Callable[[Progress], None]) -> Iterator[None]:
     >>> with listening(seen.append):
     ...     announce("counting", 1, 2)
     >>> seen
-    [Progress(stage='counting', done=1, total=2)]
+    [Progress(stage='counting', done=1, total=2, rows=0)]
     """
     token = _listener.set(listener)
     try:
@@ -49,8 +52,8 @@ def listening(listener: Callable[[Progress], None]) -> Iterator[None]:
         _listener.reset(token)
 
 
-def announce(stage: str, done: int, total: int) -> None:
+def announce(stage: str, done: int, total: int, rows: int = 0) -> None:
     """Tell the listener, if there is one."""
     listener = _listener.get()
     if listener is not None:
-        listener(Progress(stage, done, total))
+        listener(Progress(stage, done, total, rows))
