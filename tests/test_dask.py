@@ -156,6 +156,18 @@ def n_running(dask_scheduler, worker):
     return len(dask_scheduler.workers[worker].processing)
 
 
+@pytest.mark.slow
+def test_many_rows_in_files_have_the_same_bits(cluster, tmp_path):
+    """From two million rows on, sums travel by ranges of several stripes; a fit in one process groups them alike."""
+    rng = np.random.default_rng(0)
+    X = rng.random((2_300_000, 3))
+    table = pa.table({"a_1": X[:, 0], "a_2": X[:, 1], "b_1": X[:, 2], "y": np.sin(6 * X[:, 0]) * X[:, 2]})
+    pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
+    rows = scne.open_rows(tmp_path / "rows.parquet", target="y")
+    here, there = (RVFLRegressor(60, random_state=0).fit(rows, client=client) for client in (None, cluster))
+    assert np.array_equal(here.output_weights_, there.output_weights_)
+
+
 def test_a_killed_worker_costs_only_time(cluster, tmp_path):
     y = write_files(tmp_path, 150_000)
 

@@ -1,6 +1,6 @@
 """Write the sample that ships in the package: one station of the Beijing multi-site air-quality data.
 
-    python tools/embed_beijing_station.py ../shared/data/beijing_air.parquet
+python tools/embed_beijing_station.py ../shared/data/beijing_air.parquet
 """
 
 import sys

@@ -197,11 +197,18 @@ def file_partitions(n_rows: int) -> tuple[Partition, ...]:
     >>> [(part.start, part.stop) for part in file_partitions(1_200)]
     [(0, 512), (512, 1024), (1024, 1200)]
     """
-    length = _range_rows(n_rows)
+    length = range_rows(n_rows)
     return tuple(Partition(start, min(start + length, n_rows)) for start in range(0, n_rows, length))
 
 
-def _range_rows(n_rows: int) -> int:
+def range_rows(n_rows: int) -> int:
+    """Rows whose sums are added to each other before they are added to the rest: whole stripes, from N alone.
+
+    Examples
+    --------
+    >>> range_rows(1_200), range_rows(10_000_000)
+    (512, 147456)
+    """
     step = stripe_rows(n_rows)
     return step * max(1, min(_MOST_STRIPES, n_rows // step // _PARTITIONS))
 
@@ -221,7 +228,7 @@ def aligned_ends(chunks: Sequence[int]) -> list[int]:
     """
     n_rows = sum(chunks)
     step = stripe_rows(n_rows)
-    if _range_rows(n_rows) == step:
+    if range_rows(n_rows) == step:
         return [partition.stop for partition in file_partitions(n_rows)]
     return sorted({min(-(-end // step) * step, n_rows) for end in accumulate(chunks) if end})
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.estimators._checkpoint import Checkpoint
-from scne.estimators._cluster import ClusterRows
+from scne.estimators._cluster import ClusterRows, range_rows
 from scne.ncl import EnsembleSystem, MatrixFreeSystem
 from scne.networks import BuiltNetwork, HiddenLayer, joint_outputs
 from scne.passes import Engine, SystemSums, announce, stripe_rows, system_sums
@@ -39,7 +39,7 @@ def row_results(
     stage: str,
     done: int = 0,
 ) -> Iterator[tuple[int, Result]]:
-    """A kernel's results in the order of the rows: one per stripe here, one per partition from a cluster.
+    """A kernel's results in the order of the rows: one per range of stripes here, one per partition from a cluster.
 
     Parameters
     ----------
@@ -63,10 +63,15 @@ def row_results(
         return
     step = stripe_rows(rows.n_rows)
     n_stripes = -(-rows.n_rows // step)
+    # Sums are grouped as workers that read files would group them, so that both have the same bits.
+    group = range_rows(rows.n_rows) // step
+    held: list[Result] = []
     for part in engine.map(kernel, islice(rows.stripes(step), done, None)):
+        held = [combine(held[0], part)] if held else [part]
         done += 1
         announce(stage, done, n_stripes, rows.n_rows)
-        yield done, part
+        if done % group == 0 or done == n_stripes:
+            yield done, held.pop()
 
 
 @dataclass(frozen=True)
