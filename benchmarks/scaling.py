@@ -1,6 +1,6 @@
 """Fits on Parquet files from one to ten million rows: time per row, memory, and the floor beneath both.
 
-    python benchmarks/scaling.py [--rows 1000000 2000000 5000000 10000000] [--folder DIR] [--nodes 50]
+    python benchmarks/scaling.py [--rows 1000000 2000000 5000000 10000000] [--folder DIR] [--nodes 50] [--rounds 3]
 
 Each fit is the command `scne fit` in a process of its own, on files of 20 columns of float64 in two groups, in a single
 row group; peak memory is what the system reports of that process. The floor is, on the same machine and file, a bare
@@ -12,6 +12,7 @@ difference.
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -90,6 +91,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 2_000_000, 5_000_000, 10_000_000])
     parser.add_argument("--nodes", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=None)
     parser.add_argument("--write", type=Path, default=None, help="only write a file of --rows rows")
     options = parser.parse_args()
@@ -103,10 +105,12 @@ def main() -> None:
             # Files are written and fitted in processes of their own, and scanned here only afterwards: a child begins
             # with the peak memory of the process that starts it.
             subprocess.run([sys.executable, __file__, "--write", str(path), "--rows", str(rows)], check=True)
-            fits[rows] = fit(path, options.nodes, Path(folder) / "model.scne")
+            runs = [fit(path, options.nodes, Path(folder) / "model.scne") for _ in range(options.rounds)]
+            fits[rows] = statistics.median(seconds for seconds, _ in runs), max(memory for _, memory in runs)
         results = []
         for rows, path in paths.items():
-            (seconds, memory), floor = fits[rows], PASSES * scan(path) + kernels(rows, options.nodes)
+            floors = [PASSES * scan(path) + kernels(rows, options.nodes) for _ in range(options.rounds)]
+            (seconds, memory), floor = fits[rows], statistics.median(floors)
             results.append({"rows": rows, "seconds": seconds, "memory": memory, "floor": floor})
             print(
                 f"{rows:>12,} rows: {seconds:7.1f} s, peak {memory:5.0f} MB; floor {floor:6.1f} s "

@@ -74,6 +74,7 @@ def bare_kernel(rows: ArrayRows, pools: int) -> float:
     inputs[:, :-1] = rows.inputs
     residual = rows.targets.astype(np.float32)
     weights = np.random.default_rng(1).uniform(-1, 1, (COLUMNS + 1, CANDIDATES)).astype(np.float32)
+    ones = np.ones(BLOCK_ROWS, dtype=np.float32)
     own = threading.local()
 
     def stripe(first: int) -> tuple[np.ndarray, np.ndarray]:
@@ -86,7 +87,8 @@ def bare_kernel(rows: ArrayRows, pools: int) -> float:
             np.matmul(block, weights, out=outputs)
             np.tanh(outputs, out=outputs)
             moments += (residual[start : start + BLOCK_ROWS].T @ outputs)[0]
-            squares += np.einsum("nt,nt->t", outputs, outputs)
+            np.square(outputs, out=outputs)
+            squares += ones[: len(block)] @ outputs
         return moments, squares
 
     with single_threaded_blas(), ThreadPoolExecutor(available_threads()) as pool:

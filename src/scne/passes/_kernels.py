@@ -92,6 +92,7 @@ def score_pool(
         np.zeros((n_basis, n_candidates)),
         np.zeros((width, width)),
     )
+    ones = np.ones(len(block.inputs), dtype=weights.dtype)
     for part in _parts(len(block.inputs), n_candidates * weights.itemsize, _POOL_BYTES):
         inputs = block.inputs[part]
         outputs = scratch("pool", (len(inputs), n_candidates), weights.dtype)
@@ -100,11 +101,13 @@ def score_pool(
         if block.root_weights is not None:
             outputs *= block.root_weights[part, None]
         total.moments[...] += block.residual[part].T.astype(weights.dtype) @ outputs
-        total.squares[...] += np.einsum("nt,nt->t", outputs, outputs)
         if block.basis is not None:
             total.projections[...] += block.basis[:, part] @ outputs
         if with_gram:
             total.gram[...] += outputs.T @ outputs
+        # Last, because it overwrites them: squaring in place and a product with ones is the fastest sum of squares.
+        np.square(outputs, out=outputs)
+        total.squares[...] += ones[: len(outputs)] @ outputs
     return total
 
 
