@@ -1,26 +1,23 @@
 """What the two base models have in common: one hidden layer, output weights by least squares."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators._dask import is_dask_collection, predict_lazily
-from scne.estimators._data import GivenRows, all_or_nothing, check_prediction_inputs, check_training_data
-from scne.estimators._files import is_file_rows, predict_files
+from scne.estimators._data import GivenRows, all_or_nothing, check_training_data
 from scne.estimators._members import Member, ensemble_system, mean_output
 from scne.estimators._parameters import check_choice, check_real, check_threads
+from scne.estimators._prediction import PredictingRegressor
 from scne.estimators._site import BuildingSite, open_site
 from scne.ncl import Naive
 from scne.passes import Engine
 from scne.rows import SCALINGS, ColumnScaling, FeatureGroup
 
 
-class NetworkRegressor(RegressorMixin, BaseEstimator, ABC):
+class NetworkRegressor(PredictingRegressor):
     """Base of `SCNRegressor` and `RVFLRegressor`: subclasses say how a hidden layer is found."""
 
     direct_link: bool
@@ -126,42 +123,11 @@ class NetworkRegressor(RegressorMixin, BaseEstimator, ABC):
         self.n_outputs_ = weights.shape[1]
         self._flat_target = flat_target
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Outputs for new rows, in the units of y.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, or rows in files
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_outputs), as y was; a Dask array, not yet computed, when X is Dask's
-        """
-        check_is_fitted(self)
-        if is_dask_collection(X):
-            return predict_lazily(self, X)
-        if is_file_rows(X):
-            outputs = predict_files(self, X)
-        else:
-            inputs = check_prediction_inputs(self, X)
-            with Engine(check_threads(self.n_jobs)) as engine:
-                outputs = self._outputs(inputs, engine)
-        return outputs[:, 0] if self._flat_target else outputs
-
     def _outputs(self, inputs: NDArray, engine: Engine) -> NDArray[np.float64]:
         weights = self.output_weights_
         if self.direct_weights_ is not None:
             weights = np.vstack([weights, self.direct_weights_])
         return self.target_scaling_.undo(mean_output(inputs, [self.layer_], [weights], engine))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "output_weights_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = True
-        tags.target_tags.multi_output = True
-        return tags
 
 
 def draw_seed(random_state: Any) -> int:

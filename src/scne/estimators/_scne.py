@@ -5,14 +5,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._checkpoint import Checkpoint, open_checkpoint
 from scne.estimators._cluster import ClusterRows
-from scne.estimators._dask import is_dask_collection, predict_lazily
+from scne.estimators._dask import is_dask_collection
 from scne.estimators._data import GivenRows, all_or_nothing, check_prediction_inputs, check_training_data
-from scne.estimators._files import is_file_rows, predict_files
+from scne.estimators._files import is_file_rows
 from scne.estimators._members import (
     ensemble_system,
     matrix_free_system,
@@ -22,6 +21,7 @@ from scne.estimators._members import (
 from scne.estimators._memory import check_gram_memory
 from scne.estimators._network import NetworkRegressor, draw_seed
 from scne.estimators._parameters import check_choice, check_integer, check_threads
+from scne.estimators._prediction import PredictingRegressor
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
 from scne.estimators._site import open_site
@@ -32,7 +32,7 @@ from scne.passes import Engine
 from scne.rows import SCALINGS, resolve_groups
 
 
-class SCNERegressor(RegressorMixin, BaseEstimator):
+class SCNERegressor(PredictingRegressor):
     """An ensemble of networks, one per group of columns, that are decorrelated by negative correlation learning.
 
     The output is the mean (1/M) sum_m H_m b_m of M networks. Their hidden layers are found one by one, each on its own
@@ -371,28 +371,6 @@ class SCNERegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return decorrelation_bounds(self._system(), self.ridge_)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """The ensemble's output for new rows, in the units of y.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, or rows in files
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_outputs), as y was; a Dask array, not yet computed, when X is Dask's
-        """
-        check_is_fitted(self)
-        if is_dask_collection(X):
-            return predict_lazily(self, X)
-        if is_file_rows(X):
-            outputs = predict_files(self, X)
-        else:
-            inputs = check_prediction_inputs(self, X)
-            with Engine(check_threads(self.n_jobs)) as engine:
-                outputs = self._outputs(inputs, engine)
-        return outputs[:, 0] if self._flat_target else outputs
-
     def _outputs(self, inputs: NDArray, engine: Engine) -> NDArray[np.float64]:
         return self.target_scaling_.undo(mean_output(inputs, self._layers(), self._joint_weights(), engine))
 
@@ -444,15 +422,6 @@ class SCNERegressor(RegressorMixin, BaseEstimator):
         if self.direct_weights_ is None:
             return self.output_weights_
         return [np.vstack(pair) for pair in zip(self.output_weights_, self.direct_weights_, strict=True)]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "output_weights_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = True
-        tags.target_tags.multi_output = True
-        return tags
 
 
 class DNNERegressor(SCNERegressor):
