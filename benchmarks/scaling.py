@@ -1,17 +1,20 @@
 """Fits on Parquet files from one to ten million rows: time per row, memory, and the floor beneath both.
 
-    python benchmarks/scaling.py [--rows 1000000 2000000 5000000 10000000] [--folder DIR] [--nodes 50] [--rounds 3]
+    python benchmarks/scaling.py [--rows 1000000 2000000 5000000 10000000] [--folder DIR] [--nodes 50] [--rounds 5]
 
 Each fit is the command `scne fit` in a process of its own, on files of 20 columns of float64 in two groups, in a single
-row group; peak memory is what the system reports of that process. The floor is, on the same machine and file, a bare
-pyarrow scan as often as the fit reads the file, plus the bare kernels of the Gram pass: products, tanh, and H'H, in
-blocks on all cores. What does not grow with the rows (starting Python, the search on its sample) is measured as the
-difference.
+row group; peak memory is what the system reports of that process. The time per row is that of the two passes, as
+`--verbose` reports them; what does not grow with the rows (starting Python, the search on its sample, the solve) is the
+rest. The floor is, on the same machine and file, a bare pyarrow scan as often as the fit reads the file, plus the bare
+kernels of the Gram pass: products, tanh, and H'H, in blocks on all cores. Sizes take turns within a round, and floors
+are measured in the same rounds, so that a slow minute of the machine touches all of them; medians are printed. At last
+the largest file is written with other sizes of row groups, and the peak memory of each fit is taken.
 """
 
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -27,12 +30,12 @@ import pyarrow.parquet as pq
 
 from scne.passes import available_threads, single_threaded_blas
 
-COLUMNS, GROUPS, PASSES = 20, 2, 3
+COLUMNS, GROUPS, PASSES = 20, 2, 2
 BLOCK = 2_048
 
 
-def write_file(path: Path, rows: int) -> None:
-    """Write `rows` rows as one row group, a million at a time."""
+def write_file(path: Path, rows: int, row_group: int) -> None:
+    """Write `rows` rows in row groups of a given size."""
     rng = np.random.default_rng(0)
     half = COLUMNS // GROUPS
     names = [f"{group}_{column}" for group in "ab"[:GROUPS] for column in range(half)]
@@ -42,20 +45,25 @@ def write_file(path: Path, rows: int) -> None:
         x = rng.random((min(1_000_000, rows - start), COLUMNS))
         y = np.sin(6 * x[:, 0]) * x[:, 1] + x[:, 12] ** 2 + 0.1 * rng.standard_normal(len(x))
         tables.append(pa.table([*x.T, y], schema=schema))
-    pq.write_table(pa.concat_tables(tables), path, row_group_size=rows, compression="lz4")
+    pq.write_table(pa.concat_tables(tables), path, row_group_size=row_group, compression="lz4")
 
 
-def fit(path: Path, nodes: int, out: Path) -> tuple[float, float]:
-    """Seconds and peak memory in MB of `scne fit`."""
+def fit(path: Path, nodes: int, out: Path) -> tuple[float, float, float]:
+    """Seconds in all, seconds of the passes, and peak memory in MB of `scne fit`."""
     command = [sys.executable, "-c", "from scne.cli import main; main()", "fit", str(path), "--target", "y"]
-    command += ["--nodes", str(nodes), "--out", str(out), "--memory", "1GB", "--json"]
+    command += ["--nodes", str(nodes), "--out", str(out), "--memory", "1GB", "--verbose"]
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    said = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
     if status:
-        raise SystemExit(f"scne fit failed with status {status}")
-    return seconds, usage.ru_maxrss / 1e3
+        raise SystemExit(f"scne fit failed with status {status}:\n{said}")
+    passes = [float(found) for found in re.findall(r"pass \d of \d: \w+: ([\d.]+) s", said)]
+    if len(passes) != PASSES:
+        raise SystemExit(f"scne fit reported {len(passes)} passes, not {PASSES}:\n{said}")
+    return seconds, sum(passes), usage.ru_maxrss / 1e3
 
 
 def scan(path: Path) -> float:
@@ -91,39 +99,65 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 2_000_000, 5_000_000, 10_000_000])
     parser.add_argument("--nodes", type=int, default=50)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--row-groups", type=int, nargs="*", default=[10_000, 122_880, 1_048_576])
     parser.add_argument("--folder", type=Path, default=None)
     parser.add_argument("--write", type=Path, default=None, help="only write a file of --rows rows")
+    parser.add_argument("--scan", type=Path, default=None, help="only measure the floor of a file")
     options = parser.parse_args()
     if options.write is not None:
-        write_file(options.write, options.rows[0])
+        write_file(options.write, options.rows[0], *options.row_groups)
+        return
+    if options.scan is not None:
+        # The first scan of a process also waits for memory from the system; the fastest is the floor.
+        print(PASSES * min(scan(options.scan) for _ in range(3)) + kernels(options.rows[0], options.nodes))
         return
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        out = Path(folder) / "model.scne"
         paths = {rows: Path(folder) / f"{rows}.parquet" for rows in options.rows}
-        fits = {}
         for rows, path in paths.items():
-            # Files are written and fitted in processes of their own, and scanned here only afterwards: a child begins
-            # with the peak memory of the process that starts it.
-            subprocess.run([sys.executable, __file__, "--write", str(path), "--rows", str(rows)], check=True)
-            runs = [fit(path, options.nodes, Path(folder) / "model.scne") for _ in range(options.rounds)]
-            fits[rows] = statistics.median(seconds for seconds, _ in runs), max(memory for _, memory in runs)
+            write(path, rows, rows)
+        fits: dict[int, list[tuple[float, float, float]]] = {rows: [] for rows in paths}
+        floors: dict[int, list[float]] = {rows: [] for rows in paths}
+        for _ in range(options.rounds):
+            for rows, path in paths.items():
+                fits[rows].append(fit(path, options.nodes, out))
+                # In a process of its own: a child begins with the peak memory of the process that starts it.
+                asked = [sys.executable, __file__, "--scan", str(path), "--rows", str(rows)]
+                asked += ["--nodes", str(options.nodes)]
+                floors[rows].append(float(subprocess.run(asked, check=True, capture_output=True, text=True).stdout))
         results = []
-        for rows, path in paths.items():
-            floors = [PASSES * scan(path) + kernels(rows, options.nodes) for _ in range(options.rounds)]
-            (seconds, memory), floor = fits[rows], statistics.median(floors)
-            results.append({"rows": rows, "seconds": seconds, "memory": memory, "floor": floor})
+        for rows in paths:
+            seconds, passes, memory = (statistics.median(values) for values in zip(*fits[rows], strict=True))
+            floor = statistics.median(floors[rows])
+            results.append({"rows": rows, "seconds": seconds, "passes": passes, "memory": memory, "floor": floor})
             print(
-                f"{rows:>12,} rows: {seconds:7.1f} s, peak {memory:5.0f} MB; floor {floor:6.1f} s "
-                f"(scan x {PASSES} and kernels), {floor / seconds:.0%} of the fit"
+                f"{rows:>12,} rows: {seconds:5.1f} s, passes {passes:5.2f} s = {passes / rows * 1e6:.3f} us a row; "
+                f"floor {floor:5.2f} s; peak {memory:.0f} MB"
             )
-        first, last = results[0], results[-1]
         if len(results) > 1:
-            rates = [(b["seconds"] - a["seconds"]) / (b["rows"] - a["rows"]) * 1e6 for a, b in pairwise(results)]
-            print("microseconds for each further row: " + ", ".join(f"{rate:.2f}" for rate in rates))
-            grown = (last["seconds"] - first["seconds"]) / (last["floor"] - first["floor"])
+            # What a pass spends once (opening the file, the sample) is not part of the time for a further row.
+            rates = [(b["passes"] - a["passes"]) / (b["rows"] - a["rows"]) for a, b in pairwise(results)]
+            print("microseconds for each further row: " + ", ".join(f"{rate * 1e6:.3f}" for rate in rates))
+            print(f"slowest over fastest: {max(rates) / min(rates):.2f} (bound 1.15)")
+            first, last = results[0], results[-1]
+            grown = (last["passes"] - first["passes"]) / (last["floor"] - first["floor"])
             print(f"the part that grows with the rows takes {grown:.2f} times its floor (bound 2)")
-        print(f"largest peak {max(result['memory'] for result in results):.0f} MB (bound 1000)")
         print(json.dumps(results))
+        largest = max(paths)
+        for row_group in options.row_groups:
+            path = paths[largest]
+            write(path, largest, row_group)
+            seconds, _, memory = fit(path, options.nodes, out)
+            print(
+                f"{largest:,} rows in row groups of {row_group:,}: {seconds:.1f} s, peak {memory:.0f} MB (bound 1000)"
+            )
+
+
+def write(path: Path, rows: int, row_group: int) -> None:
+    """Write a file in a process of its own, whose memory is gone when it ends."""
+    asked = [sys.executable, __file__, "--write", str(path), "--rows", str(rows), "--row-groups", str(row_group)]
+    subprocess.run(asked, check=True)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from sklearn.base import clone
 
 import scne
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
@@ -157,24 +158,54 @@ def n_running(dask_scheduler, worker):
 
 
 @pytest.mark.slow
-def test_many_rows_in_files_have_the_same_bits(cluster, tmp_path):
-    """From two million rows on, sums travel by ranges of several stripes; a fit in one process groups them alike."""
+@pytest.mark.filterwarnings("ignore:Sending large graph")
+@pytest.mark.parametrize("kind", ["files", "array", "frame"])
+def test_many_rows_have_the_same_bits(cluster, tmp_path, kind):
+    """From two million rows on, a range holds several stripes and may lie in several chunks."""
     rng = np.random.default_rng(0)
     X = rng.random((2_300_000, 3))
-    table = pa.table({"a_1": X[:, 0], "a_2": X[:, 1], "b_1": X[:, 2], "y": np.sin(6 * X[:, 0]) * X[:, 2]})
-    pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
-    rows = scne.open_rows(tmp_path / "rows.parquet", target="y")
-    here, there = (RVFLRegressor(60, random_state=0).fit(rows, client=client) for client in (None, cluster))
+    y = np.sin(6 * X[:, 0]) * X[:, 2]
+    model = RVFLRegressor(100, random_state=0)
+    if kind == "files":
+        table = pa.table({"a_1": X[:, 0], "a_2": X[:, 1], "b_1": X[:, 2], "y": y})
+        pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
+        rows = scne.open_rows(tmp_path / "rows.parquet", target="y")
+        here, there = (clone(model).fit(rows, client=client) for client in (None, cluster))
+    else:
+        here = clone(model).fit(X, y)
+        # Chunks shorter and longer than a range, and none that ends where a stripe does.
+        lengths = (11_111, 20_000, 3_889, 1_000_001, 70_007, 194_992, 999_999, 1)
+        columns = da.from_array(X, (lengths, 3))
+        if kind == "frame":
+            columns = columns.to_dask_dataframe(columns=["a", "b", "c"])
+            model, here = clone(model), clone(model).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
+        there = clone(model).fit(columns, da.from_array(y, 300_000), client=cluster)
     assert np.array_equal(here.output_weights_, there.output_weights_)
 
 
-def test_a_killed_worker_costs_only_time(cluster, tmp_path):
+@pytest.mark.filterwarnings("ignore:Sending large graph")
+@pytest.mark.parametrize("kind", ["files", "array", "frame"])
+def test_a_killed_worker_costs_only_time(cluster, tmp_path, kind):
     y = write_files(tmp_path, 150_000)
+    files = [str(path) for path in sorted(tmp_path.glob("*.parquet"))]
+    columns = ["b_one", "b_two"]
+    asked = pd.concat([pd.read_parquet(path) for path in files])[columns]
+    if kind == "files":
+        asked = scne.open_rows(tmp_path, target=None, ignore=["a_one", "a_two", "b_place", "y"])
+    elif kind == "array":
+        asked = asked.to_numpy()
 
     def fitted(**where):
         # Drawn nodes, and many of them: nearly all of the time goes into the pass that the kill falls into.
-        model = DNNERegressor(RVFLRegressor(180), random_state=3)
-        return model.fit(scne.open_rows(tmp_path, target="y"), **where)
+        model = DNNERegressor(RVFLRegressor(320), n_estimators=2, random_state=3)
+        if kind == "files":
+            return model.fit(scne.open_rows(tmp_path, target="y", ignore=["a_one", "a_two", "b_place"]), **where)
+        if not where:
+            return model.fit(asked, y)
+        if kind == "frame":
+            frame = dd.read_parquet(files, split_row_groups=True)
+            return model.fit(frame[columns], frame["y"], **where)
+        return model.fit(da.from_array(asked, (7_000, 2)), y, **where)
 
     here = fitted()
     summing, killed = threading.Event(), threading.Event()
@@ -200,7 +231,7 @@ def test_a_killed_worker_costs_only_time(cluster, tmp_path):
     killed.set()
     thread.join(60)
     assert not thread.is_alive()
-    assert_same(done["model"], here, scne.open_rows(tmp_path, target=None, ignore="y"), y)
+    assert_same(done["model"], here, asked, y)
     cluster.wait_for_workers(2, timeout=30)
     assert workers[victim] not in cluster.run(os.getpid).values()
 

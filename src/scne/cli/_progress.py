@@ -10,11 +10,10 @@ from rich.progress import Progress as Bars
 
 from scne.passes import Progress, listening
 
-# A fit on files reads all rows three times; these are the stages that do.
+# A fit on files reads all rows twice; these are the stages that do.
 PASSES = {
-    "learning columns": "pass 1 of 3: columns",
-    "reading columns": "pass 2 of 3: scaling",
-    "summing rows": "pass 3 of 3: sums",
+    "learning columns": "pass 1 of 2: columns",
+    "summing rows": "pass 2 of 2: sums",
 }
 
 

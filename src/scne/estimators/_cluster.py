@@ -1,16 +1,18 @@
 """Rows that live on a Dask cluster: a kernel goes to the rows, and only what it sums up comes back.
 
-The rows are cut into partitions of whole stripes, the same stripes that a fit in one process walks over. Neither the
-cuts nor the order of the additions depend on the number of workers, and a task is a pure function of its partition,
-so a worker that dies costs the time of computing its partitions again and nothing else.
+The rows are cut into partitions of whole stripes, the same stripes that a fit in one process walks over. The order of
+the additions depends on the number of rows alone: partitions of one range hand their sum on to each other, and the
+ranges are added up in order, as in one process. A task is a pure function of its partition and of the sum so far, so a
+worker that dies costs the time of computing its partitions again and nothing else.
 """
 
+import copy
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -20,7 +22,7 @@ from scne.passes import announce, available_threads, single_threaded_blas, strip
 from scne.rows import ArrayRows, RowBlock
 
 if TYPE_CHECKING:
-    from scne.rows import Encoder, FileRows
+    from scne.rows import Encoder, EncoderLearner, FileRows
 
 Result = TypeVar("Result")
 
@@ -67,7 +69,10 @@ class ClusterRows:
     def results(
         self, kernel: Callable[[RowBlock], Result], combine: Callable[[Result, Result], Result], done: int, stage: str
     ) -> Iterator[tuple[int, Result]]:
-        """The kernel's results, combined within each partition, in the order of the rows.
+        """The kernel's results, combined within each range of rows (`range_rows`), in the order of the rows.
+
+        A range may lie in several partitions: the second begins with the sum of the first, so that only sums travel
+        and the additions have the order of one process, whatever the chunks of the collection are.
 
         Parameters
         ----------
@@ -80,40 +85,55 @@ class ClusterRows:
         Yields
         ------
         n_stripes : int
-            Stripes from the first row to the end of this partition.
+            Stripes from the first row to the end of this range.
         result
         """
-        step = stripe_rows(self.n_rows)
+        step, length = stripe_rows(self.n_rows), range_rows(self.n_rows)
 
-        def combined(stripes: Iterator[RowBlock]) -> Result:
-            total = kernel(next(stripes))
+        def combined(stripes: Iterator[RowBlock], total: Result | None) -> Result:
+            # The worker keeps what it handed on, in case it is asked for again: nothing may be added into that.
+            total = copy.deepcopy(total)
             for block in stripes:
-                total = combine(total, kernel(block))
+                total = kernel(block) if total is None else combine(total, kernel(block))
+            assert total is not None
             return total
 
-        todo = [
-            partition._replace(start=max(partition.start, done * step))
-            for partition in self.partitions
-            if partition.stop > done * step
-        ]
-        for partition, result in self.run(combined, todo, stage):
-            yield -(-partition.stop // step), result
+        todo = [partition for partition in self.partitions if partition.start >= done * step]
+        ranges = [list(parts) for _, parts in groupby(todo, lambda partition: partition.start // length)]
+        for parts, result in self._computed(combined, ranges, stage):
+            yield -(-parts[-1].stop // step), result
 
     def run(
         self, work: Callable[[Iterator[Any]], Result], partitions: Sequence[Partition], stage: str
     ) -> Iterator[tuple[Partition, Result]]:
         """What `work` makes of the stripes of each partition, in order, one result held at a time."""
+        alone = [[partition] for partition in partitions]
+        for (partition,), result in self._computed(lambda stripes, _: work(stripes), alone, stage):
+            yield partition, result
+
+    def _computed(
+        self,
+        work: Callable[[Iterator[Any], Result | None], Result],
+        ranges: Sequence[Sequence[Partition]],
+        stage: str,
+    ) -> Iterator[tuple[Sequence[Partition], Result]]:
+        """What `work` makes of the partitions of each range, handing its result on from one to the next."""
         import cloudpickle
         import dask
 
         # Bytes in the graph, not scattered data: those would be lost with the worker that holds them.
         job = dask.delayed(cloudpickle.loads)(cloudpickle.dumps((self.read, work, stripe_rows(self.n_rows))))
         task = dask.delayed(_work_on, traverse=False)
-        tasks = [task(job, part.start, part.stop, *part.parts) for part in partitions]
+        tasks = []
+        for parts in ranges:
+            total = None
+            for part in parts:
+                total = task(job, total, part.start, part.stop, *part.parts)
+            tasks.append(total)
         results = _here(tasks) if self.client is None else _on_workers(self.client, tasks)
-        for done, (partition, result) in enumerate(zip(partitions, results, strict=True), start=1):
-            announce(stage, done, len(partitions))
-            yield partition, result
+        for done, (parts, result) in enumerate(zip(ranges, results, strict=True), start=1):
+            announce(stage, done, len(ranges))
+            yield parts, result
 
 
 def _here(tasks: list[Any]) -> Iterator[Any]:
@@ -147,11 +167,11 @@ def _on_workers(client: Any, tasks: list[Any]) -> Iterator[Any]:
             client.cancel(unused)
 
 
-def _work_on(job: tuple[Any, Any, int], start: int, stop: int, *parts: Any) -> Any:
-    """The task of one partition."""
+def _work_on(job: tuple[Any, Any, int], total: Any, start: int, stop: int, *parts: Any) -> Any:
+    """The task of one partition; `total` is what the partition before it in the same range came to."""
     read, work, step = job
     with one_blas_thread():
-        return work(iter(read(step, start, stop, *parts)))
+        return work(iter(read(step, start, stop, *parts)), total)
 
 
 _guard = threading.Lock()
@@ -214,31 +234,31 @@ def range_rows(n_rows: int) -> int:
 
 
 def aligned_ends(chunks: Sequence[int]) -> list[int]:
-    """Ends of chunks of rows, moved on to the next end of a stripe: less than a stripe travels per chunk.
+    """Ends of chunks of rows, moved on to the next end of a stripe, and the ends of all ranges.
 
-    Up to 128 stripes (two million rows) every stripe is a partition of its own. The client then adds the sums in the
-    order of one process, and the model has the same bits; with more rows a sum for each stripe is too much to send.
+    Less than a stripe of rows travels per chunk, and no partition lies in two ranges.
 
     Examples
     --------
     >>> aligned_ends([500, 1124])
     [512, 1024, 1536, 1624]
-    >>> aligned_ends([2_000_000, 1_000_000])
-    [2015232, 3000000]
+    >>> aligned_ends([2_000_000, 1_000_000])[-3:]
+    [2949120, 2981888, 3000000]
     """
     n_rows = sum(chunks)
     step = stripe_rows(n_rows)
-    if range_rows(n_rows) == step:
-        return [partition.stop for partition in file_partitions(n_rows)]
-    return sorted({min(-(-end // step) * step, n_rows) for end in accumulate(chunks) if end})
+    of_chunks = {min(-(-end // step) * step, n_rows) for end in accumulate(chunks) if end}
+    return sorted(of_chunks | {partition.stop for partition in file_partitions(n_rows)})
 
 
-def learn_files_on_cluster(files: "FileRows", sample_size: int | None, seed: int, client: Any) -> tuple["Encoder", Any]:
+def learn_files_on_cluster(
+    files: "FileRows", sample_size: int | None, seed: int, client: Any
+) -> tuple["EncoderLearner", Any]:
     """The first pass over files, by workers that read a range of rows each.
 
     Returns
     -------
-    encoder : Encoder
+    learner : EncoderLearner
     drawn : pyarrow.Table
         The sample of rows that one process would draw.
     """
@@ -271,7 +291,7 @@ def learn_files_on_cluster(files: "FileRows", sample_size: int | None, seed: int
         for learner in learners:
             learned = learned.combined(learner)
         tables.append(table)
-    return learned.finish(), pa.concat_tables(tables)
+    return learned, pa.concat_tables(tables)
 
 
 def rows_on_cluster(files: "FileRows", encoder: "Encoder", client: Any) -> ClusterRows:

@@ -16,6 +16,7 @@ from scne.estimators._cluster import ClusterRows, check_client
 from scne.estimators._dask import is_dask_collection, look_through
 from scne.estimators._files import is_file_rows, learn_files
 from scne.estimators._members import BlockStatistics
+from scne.estimators._parameters import check_threads
 from scne.rows import ArrayRows, FeatureGroup, RowSource
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -178,13 +179,23 @@ def _training_files(
     if not files.target_names:
         raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
     client = None if given.client is None else check_client(given.client)
-    source, sample, encoder = learn_files(files, search_rows, seed, checkpoint, client)
-    if source.n_rows < 2:
+    learned = learn_files(files, search_rows, seed, checkpoint, client, check_threads(estimator.n_jobs))
+    encoder = learned.encoder
+    if learned.source.n_rows < 2:
         raise ValueError(f"{files.path} holds 1 row, but a fit needs at least 2.")
     estimator.n_features_in_ = len(encoder.names)
     estimator.feature_names_in_ = np.array(encoder.names, dtype=object)
     groups = tuple(FeatureGroup(name, columns) for name, columns in encoder.groups.items())
-    return TrainingData(source, sample, None, list(encoder.names), len(files.target_names) == 1, groups, encoder)
+    return TrainingData(
+        rows=learned.source,
+        search=learned.sample,
+        watched=None,
+        column_names=list(encoder.names),
+        flat_target=len(files.target_names) == 1,
+        groups=groups,
+        encoder=encoder,
+        statistics=learned.statistics,
+    )
 
 
 def check_prediction_inputs(estimator: BaseEstimator, X: Any) -> NDArray:

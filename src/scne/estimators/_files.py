@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,17 +10,39 @@ from numpy.typing import NDArray
 
 from scne.estimators._checkpoint import Checkpoint
 from scne.estimators._cluster import ClusterRows, learn_files_on_cluster, rows_on_cluster
+from scne.estimators._members import BlockStatistics, statistics_to_store, stored_statistics
 from scne.estimators._parameters import check_threads
 from scne.passes import Engine, announce, stripe_rows
 from scne.rows import ArrayRows, RowSource
 
 if TYPE_CHECKING:
-    from scne.rows import Encoder, FileRows
+    from scne.rows import Encoder, EncoderLearner, FileRows
 
 
 def is_file_rows(X: Any) -> bool:
     """Whether X was made by `open_rows`; asked without loading Arrow for those who never use files."""
     return type(X).__name__ == "FileRows" and type(X).__module__.startswith("scne.rows")
+
+
+@dataclass(frozen=True)
+class LearnedFiles:
+    """What the first pass over files finds.
+
+    Attributes
+    ----------
+    source : RowSource or ClusterRows
+        All rows, encoded, to be read again.
+    sample : ArrayRows
+        The rows of the search, encoded.
+    encoder : Encoder
+    statistics : pair of ColumnStatistics
+        Of the encoded columns and of the targets, over all rows.
+    """
+
+    source: RowSource | ClusterRows
+    sample: ArrayRows
+    encoder: "Encoder"
+    statistics: BlockStatistics
 
 
 def learn_files(
@@ -28,8 +51,9 @@ def learn_files(
     seed: int,
     checkpoint: Checkpoint | None = None,
     client: Any = None,
-) -> tuple[RowSource | ClusterRows, ArrayRows, "Encoder"]:
-    """The first pass: learn the encoder, count the rows, and draw the rows of the search.
+    threads: int = 1,
+) -> LearnedFiles:
+    """The first pass: learn the encoder and the columns' statistics, count the rows, and draw those of the search.
 
     Parameters
     ----------
@@ -40,14 +64,8 @@ def learn_files(
     checkpoint : Checkpoint or None
     client : distributed.Client or None
         Whose workers read the files, if any.
-
-    Returns
-    -------
-    source : RowSource or ClusterRows
-        All rows, encoded, to be read again.
-    sample : ArrayRows
-        The rows of the search, encoded.
-    encoder : Encoder
+    threads : int
+        In this process; what is learned does not depend on it.
     """
     import pyarrow as pa
 
@@ -56,36 +74,52 @@ def learn_files(
     kept = checkpoint.load("sample") if checkpoint else None
     if kept is not None:
         encoder = Encoder.from_dict(_from_json(kept["encoder"]))
-        weights = kept.get("weights")
-        return _source(files, encoder, client), ArrayRows(kept["inputs"], kept["targets"], weights), encoder
+        statistics = stored_statistics("inputs", kept), stored_statistics("targets", kept)
+        sample = ArrayRows(kept["sample"], kept["sample_targets"], kept.get("weights"))
+        return LearnedFiles(_source(files, encoder, client), sample, encoder, statistics)
 
     if client is None:
-        encoder, drawn = _look_through(files, sample_size, seed)
+        learner, drawn = _look_through(files, sample_size, seed, threads)
     else:
-        encoder, drawn = learn_files_on_cluster(files, sample_size, seed, client)
+        learner, drawn = learn_files_on_cluster(files, sample_size, seed, client)
+    encoder = learner.finish()
+    statistics = learner.statistics(), learner.targets
     columns = [np.asarray(drawn[name].cast(pa.float64())) for name in files.target_names]
     weights = None if files.weight_name is None else np.asarray(drawn[files.weight_name].cast(pa.float64()))
     sample = ArrayRows(encoder.transform(drawn), np.column_stack(columns), weights)
     if checkpoint:
-        arrays = {"inputs": sample.inputs, "targets": sample.targets, "encoder": _to_json(encoder.to_dict())}
+        arrays = {"sample": sample.inputs, "sample_targets": sample.targets, "encoder": _to_json(encoder.to_dict())}
+        arrays |= statistics_to_store("inputs", statistics[0]) | statistics_to_store("targets", statistics[1])
         checkpoint.save("sample", arrays if weights is None else {**arrays, "weights": weights})
-    return _source(files, encoder, client), sample, encoder
+    return LearnedFiles(_source(files, encoder, client), sample, encoder, statistics)
 
 
-def _look_through(files: "FileRows", sample_size: int | None, seed: int) -> tuple["Encoder", Any]:
+def _look_through(files: "FileRows", sample_size: int | None, seed: int, threads: int) -> tuple["EncoderLearner", Any]:
     from scne.rows import EncoderLearner, SampleDrawer
 
-    learner = EncoderLearner(files)
     drawer = SampleDrawer(files.count_rows() if sample_size is None else sample_size, seed)
     total = files.n_rows or 0
     step = stripe_rows(total)
-    start = 0
-    for batch in files.batches(rows=step):
+
+    def batches() -> Iterator[tuple[int, Any]]:
+        start = 0
+        for batch in files.batches(rows=step):
+            drawer.update(batch, start)
+            yield start, batch
+            start += batch.num_rows
+
+    def learn(numbered: tuple[int, Any]) -> EncoderLearner:
+        start, batch = numbered
+        learner = EncoderLearner(files)
         learner.update(batch, start)
-        drawer.update(batch, start)
-        start += batch.num_rows
-        announce("learning columns", -(-start // step), -(-total // step), total)
-    return learner.finish(), drawer.finish().table
+        return learner
+
+    learned = EncoderLearner(files)
+    with Engine(threads) as engine:
+        for done, learner in enumerate(engine.map(learn, batches()), start=1):
+            learned = learned.combined(learner)
+            announce("learning columns", done, -(-total // step), total)
+    return learned, drawer.finish().table
 
 
 def _source(files: "FileRows", encoder: "Encoder", client: Any) -> RowSource | ClusterRows:

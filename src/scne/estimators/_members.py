@@ -39,13 +39,13 @@ def row_results(
     stage: str,
     done: int = 0,
 ) -> Iterator[tuple[int, Result]]:
-    """A kernel's results in the order of the rows: one per range of stripes here, one per partition from a cluster.
+    """A kernel's results in the order of the rows: one per range of stripes (`range_rows`), here and on a cluster.
 
     Parameters
     ----------
     rows : RowSource or ClusterRows
     kernel, combine : callable
-        The results of a partition are combined where they are computed.
+        The results of a range are combined where they are computed.
     engine : Engine
     stage : str
         What is announced.
@@ -63,7 +63,7 @@ def row_results(
         return
     step = stripe_rows(rows.n_rows)
     n_stripes = -(-rows.n_rows // step)
-    # Sums are grouped as workers that read files would group them, so that both have the same bits.
+    # Sums are grouped as workers would group them, so that both have the same bits.
     group = range_rows(rows.n_rows) // step
     held: list[Result] = []
     for part in engine.map(kernel, islice(rows.stripes(step), done, None)):
@@ -108,9 +108,11 @@ def learn_scalings(
     elif kept is None:
         inputs, targets = _all_statistics(rows, engine)
         if checkpoint:
-            checkpoint.save("statistics", {**_arrays("inputs", inputs), **_arrays("targets", targets)})
+            checkpoint.save(
+                "statistics", {**statistics_to_store("inputs", inputs), **statistics_to_store("targets", targets)}
+            )
     else:
-        inputs, targets = _statistics("inputs", kept), _statistics("targets", kept)
+        inputs, targets = stored_statistics("inputs", kept), stored_statistics("targets", kept)
     return learn_scaling(inputs, scaling, clip_inputs), learn_scaling(targets, target_scaling)
 
 
@@ -135,11 +137,13 @@ def combined_statistics(left: BlockStatistics, right: BlockStatistics) -> BlockS
     return left[0].combined(right[0]), left[1].combined(right[1])
 
 
-def _arrays(prefix: str, statistics: ColumnStatistics) -> dict[str, Any]:
+def statistics_to_store(prefix: str, statistics: ColumnStatistics) -> dict[str, Any]:
+    """Statistics as named arrays."""
     return {f"{prefix}_{name}": value for name, value in vars(statistics).items()}
 
 
-def _statistics(prefix: str, arrays: dict[str, NDArray[Any]]) -> ColumnStatistics:
+def stored_statistics(prefix: str, arrays: dict[str, NDArray[Any]]) -> ColumnStatistics:
+    """Statistics from arrays of `statistics_to_store`."""
     weight, *columns = (arrays[f"{prefix}_{field.name}"] for field in fields(ColumnStatistics))
     return ColumnStatistics(float(weight), *columns)
 

@@ -23,7 +23,7 @@ from scne.rows._encodings import (
 from scne.rows._files import FileRows
 from scne.rows._level_counts import LevelCounts
 from scne.rows._moments import Moments, moments
-from scne.rows._scaling import ColumnStatistics
+from scne.rows._scaling import ColumnStatistics, column_statistics
 from scne.rows._schemas import kind_of
 
 _Described = tuple[float, float, float, float]
@@ -43,6 +43,13 @@ class EncoderLearner:
         The most levels of a text column that get a column of their own.
     missing : {"indicator", "refuse"}
         Missing values are replaced by the mean and marked in a column of their own, or not accepted.
+
+    Attributes
+    ----------
+    targets : ColumnStatistics
+        Of the target columns.
+    n_rows : int
+    weight : float
 
     Examples
     --------
@@ -77,6 +84,9 @@ class EncoderLearner:
             for name in rows.input_names
             if kind_of(rows.schema.field(name).type) == "category"
         }
+        q = len(rows.target_names)
+        nothing = np.zeros(q)
+        self.targets = ColumnStatistics(0.0, nothing, nothing, nothing + np.inf, nothing - np.inf)
         self.n_rows = 0
         self.weight = 0.0
 
@@ -93,15 +103,19 @@ class EncoderLearner:
                 refuse_missing(name, plain_column(batch, name))
         measured = [measure.values(batch) for measure in self._measures]
         texts = {name: plain_column(batch, name) for name in self._levels}
+        targets = [numbers(batch.column(name)) for name in self.rows.target_names]
         n_rows, weights = batch.num_rows, None
         if self.rows.weight_name is not None:
             weights = numbers(batch.column(self.rows.weight_name))
             if not weights.all():
                 there = weights > 0
                 measured, weights = [values[there] for values in measured], weights[there]
+                targets = [values[there] for values in targets]
                 texts = {name: text.filter(pa.array(there)) for name, text in texts.items()}
             n_rows = len(weights)
         self._moments = self._moments.combined(moments(measured, weights))
+        if targets:
+            self.targets = self.targets.combined(column_statistics(np.column_stack(targets), weights))
         for name, text in texts.items():
             self._levels[name].update(text, weights)
         self.n_rows += n_rows
@@ -112,6 +126,7 @@ class EncoderLearner:
         both = EncoderLearner(self.rows, max_levels=self.max_levels, missing=self.missing)
         both._moments = self._moments.combined(other._moments)
         both._levels = {name: counts.combined(other._levels[name]) for name, counts in self._levels.items()}
+        both.targets = self.targets.combined(other.targets)
         both.n_rows, both.weight = self.n_rows + other.n_rows, self.weight + other.weight
         return both
 

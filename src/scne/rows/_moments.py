@@ -67,13 +67,13 @@ def moments(measures: Sequence[NDArray[np.float64]], weights: NDArray[np.float64
     >>> found.missing, found.mean, found.squares
     (array([1]), array([2.5]), array([4.5]))
     """
-    described = [_moments(values, weights) for values in measures]
+    described = [column_moments(values, weights) for values in measures]
     missing, *rest = np.array(described, dtype=np.float64).reshape(-1, 6).T
     return Moments(missing.astype(np.int64), *rest)
 
 
-def _moments(values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> tuple[float, ...]:
-    """One measure at a time, because a batch of it fits the cache."""
+def column_moments(values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> tuple[float, ...]:
+    """Missing, weight, mean, squares, smallest and largest of one measure, whose batch fits the cache."""
     n_all = len(values)
     total = values.sum()
     if np.isnan(total):

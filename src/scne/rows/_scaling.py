@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.rows._blocks import RowBlock
+from scne.rows._moments import moments
 
 ScalingMethod = Literal["0-1", "standard", "none"]
 SCALINGS: tuple[str, ...] = get_args(ScalingMethod)
+# Inputs may also be standardised and followed by ramps (`RampScaling`).
+INPUT_SCALINGS: tuple[str, ...] = (*SCALINGS, "ramps")
 
 
 @dataclass(frozen=True)
@@ -64,22 +67,18 @@ def column_statistics(values: NDArray, weights: NDArray | None = None) -> Column
     values : ndarray of shape (n, d)
     weights : ndarray of shape (n,) or None
     """
-    values = np.asarray(values, dtype=np.float64)
-    if weights is None:
-        weight, counted = float(len(values)), values
-        mean = values.mean(axis=0)
-        squares = np.square(values - mean).sum(axis=0)
-    else:
+    if weights is not None:
         # A row of weight zero is a row that is not there: it must not widen the range either.
         present = weights > 0
-        counted, weights = values[present], np.asarray(weights, dtype=np.float64)[present]
-        weight = float(weights.sum())
-        if weight == 0:
-            nothing = np.zeros(values.shape[1])
-            return ColumnStatistics(0.0, nothing, nothing, nothing + np.inf, nothing - np.inf)
-        mean = weights @ counted / weight
-        squares = weights @ np.square(counted - mean)
-    return ColumnStatistics(weight, mean, squares, counted.min(axis=0), counted.max(axis=0))
+        values, weights = values[present], np.asarray(weights, dtype=np.float64)[present]
+    if len(values) == 0:
+        nothing = np.zeros(values.shape[1])
+        return ColumnStatistics(0.0, nothing, nothing, nothing + np.inf, nothing - np.inf)
+    # Column by column, as files are read: the same rows then have the same statistics, to the last bit.
+    columns = np.ascontiguousarray(np.asarray(values, dtype=np.float64).T)
+    found = moments(list(columns), weights)
+    weight = float(len(values)) if weights is None else float(weights.sum())
+    return ColumnStatistics(weight, found.mean, found.squares, found.smallest, found.largest)
 
 
 def input_statistics(block: RowBlock) -> ColumnStatistics:
@@ -116,6 +115,16 @@ class ColumnScaling:
     scale: NDArray[np.float64]
     lower: NDArray[np.float64] | None = None
     upper: NDArray[np.float64] | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that go in."""
+        return len(self.shift)
+
+    @property
+    def feature_columns(self) -> NDArray[np.intp]:
+        """The column of each feature that comes out, shape (d,): its own."""
+        return np.arange(len(self.shift))
 
     def apply(self, values: NDArray) -> NDArray[np.float64]:
         """Scale rows, in float64: single precision would lose the digits of columns far from zero."""
