@@ -23,6 +23,14 @@ MODELS = {
         SCNRegressor(2, n_candidates=5, direct_link=True), groups={"a": [0, 1], "b": slice(2, 3)}, random_state=0
     ),
     "dnne": DNNERegressor(RVFLRegressor(2), n_estimators=2, decorrelation=0.1, ridge=0.1, random_state=0),
+    "tuned": SCNERegressor(
+        SCNRegressor.tuned(max_hidden=2, n_ramps=2),
+        n_estimators=2,
+        groups={"a": [0, 2], "b": [1]},
+        networks="across",
+        trend="linear",
+        random_state=0,
+    ),
 }
 
 
@@ -222,10 +230,10 @@ def test_metadata_nested_without_end_are_refused(ensemble):
 def test_a_newer_format_asks_for_an_upgrade(ensemble):
     tensors, document = opened(ensemble)
     # A newer format may compute its checksum otherwise: it must be known as newer without.
-    document |= {"version": 2, "scne": "7.1", "sha256": "other"}
+    document |= {"version": 3, "scne": "7.1", "sha256": "other"}
     save_file(tensors, ensemble, {KEY: json.dumps(document)})
     assert refusal(ensemble) == (
-        "was written by scne 7.1 with format 2; this scne reads up to 1: upgrade scne to read it."
+        "was written by scne 7.1 with format 3; this scne reads up to 2: upgrade scne to read it."
     )
 
 

@@ -29,6 +29,7 @@ ESTIMATORS = {
     "scne that watches": SCNERegressor(
         SCNRegressor(6, **small, validation_fraction=0.3, direct_link=True), groups=[(0, 2), [1]], random_state=5
     ),
+    "scne of defaults": SCNERegressor(n_estimators=2, groups={"b": [0, 1], "a": slice(1, 3)}, random_state=5),
     "scne by the paper": SCNERegressor.paper([[0], np.array([1, 2])], max_hidden=6, random_state=5),
     "scne by jacobi": SCNERegressor(RVFLRegressor(8), n_estimators=3, solver="jacobi", decorrelation=0.3, ridge=0.1),
     "scne by pinv": SCNERegressor(RVFLRegressor(8), n_estimators=2, ridge=0, decorrelation=0.5, random_state=5),
@@ -41,7 +42,7 @@ ESTIMATORS = {
 }
 every = pytest.mark.parametrize("name", ESTIMATORS)
 targets = pytest.mark.parametrize("n_outputs", [0, 1, 3])
-LEFT_OUT = {"system_"}
+LEFT_OUT = {"system_", "held_out_"}
 
 
 def make_rows(n_outputs=0, n_rows=300):

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
 from scne.estimators._network import draw_seed
 from scne.networks import ACTIVATIONS, draw_nodes
-from scne.rows import resolve_groups
+from scne.rows import all_columns, resolve_groups
 
 NETWORKS = {
     "rvfl": RVFLRegressor(12, scope=5, random_state=0),
@@ -367,7 +367,7 @@ def test_a_list_of_groups_has_numbers_for_names():
 
 
 def test_no_groups_are_networks_on_all_columns():
-    groups = resolve_groups(None, 3, None, 4)
+    groups = all_columns(3, 4, "network")
     assert [group.columns.tolist() for group in groups] == [[0, 1, 2]] * 4
     assert len({group.name for group in groups}) == 4
 

@@ -15,9 +15,13 @@ from scne.models import FORMAT_VERSION, save_model
 FOLDER = Path(__file__).parent
 NAMES = ["TEMP", "PRES", "SO2", "Ölstand"]
 MODELS = {
+    # Version 1 had a plain SCNRegressor(5, n_candidates=20, direct_link=True, ...) for each group here.
     "scne": SCNERegressor(
-        SCNRegressor(5, n_candidates=20, direct_link=True, validation_fraction=0.2, n_iter_no_change=3),
+        SCNRegressor.tuned(max_hidden=5, n_ramps=3),
         groups={"weather": ["TEMP", "PRES"], "gases": slice("SO2", "Ölstand")},
+        n_estimators=2,
+        networks="across",
+        trend="linear",
         random_state=1,
     ),
     "dnne": DNNERegressor(

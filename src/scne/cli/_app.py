@@ -88,10 +88,13 @@ def fit(
         Path | None, typer.Option(help="TOML file: group names with their columns, or patterns such as 'gas_*'.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")] = Path("model.scne"),
-    nodes: Annotated[int, typer.Option(help="The most hidden nodes of each network.", min=1)] = 100,
-    validation: Annotated[float, typer.Option(help="Share of the searched rows that are only watched.")] = 0.2,
+    networks: Annotated[int, typer.Option(help="Networks, each of which looks at all groups.", min=1)] = 6,
+    per_group: Annotated[bool, typer.Option("--per-group", help="Instead, one network for each group.")] = False,
+    nodes: Annotated[int, typer.Option(help="The most hidden nodes of each network.", min=1)] = 128,
+    tuning: Annotated[float, typer.Option(help="Rounds of tuning after the search; 0 is none.", min=0)] = 9,
+    validation: Annotated[float, typer.Option(help="Share of the searched rows that are only watched.")] = 0.15,
     search_rows: Annotated[int, typer.Option(help="Rows on which networks are searched; 0 is all.", min=0)] = 100_000,
-    scaling: Annotated[str, typer.Option(help="0-1, standard or none.")] = "standard",
+    scaling: Annotated[str, typer.Option(help="ramps, standard, 0-1 or none.")] = "ramps",
     weight: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
     ignore: Annotated[list[str] | None, typer.Option("--ignore", help="Column to leave out; repeatable.")] = None,
     memory: Annotated[str, typer.Option(help="Memory that the fit may take, such as 512MB.")] = "1GB",
@@ -114,12 +117,14 @@ def fit(
     if not out.resolve().parent.is_dir():
         raise ValueError(f"--out is {str(out)!r}, but the folder {str(out.resolve().parent)!r} does not exist.")
     with progress_bars(passes=True, verbose=verbose):
-        summary, notes = run_fit(
+        summary, notes, paragraph = run_fit(
             data,
             targets=target,
             groups=groups,
             out=out,
+            networks=None if per_group else networks,
             nodes=nodes,
+            tuning=tuning,
             validation=validation,
             search_rows=search_rows or None,
             scaling=scaling,
@@ -130,7 +135,7 @@ def fit(
             dask=dask,
             seed=seed,
         )
-    print_summary(summary, out, json_output, notes)
+    print_summary(summary, out, json_output, paragraph, notes)
 
 
 @app.command()
@@ -141,6 +146,10 @@ def predict(
     key: Annotated[
         list[str] | None, typer.Option("--key", help="Column to carry along beside the prediction; repeatable.")
     ] = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="Also write the ends of an interval that holds this share of rows: 0.9."),
+    ] = None,
     json_output: Json = False,
     verbose: Verbose = False,
 ) -> None:
@@ -148,13 +157,18 @@ def predict(
     from scne.cli._files import open_for, write_predictions
     from scne.cli._progress import progress_bars
     from scne.cli._tables import print_facts
+    from scne.estimators import half_widths
     from scne.models import load_model
 
     fitted = load_model(model)
-    names = [f"{name}_predicted" for name in fitted.data_["target_names"]] if hasattr(fitted, "data_") else []
+    widths = None if interval is None else half_widths(fitted, interval)
+    ends = ("predicted",) if widths is None else ("predicted", "lower", "upper")
+    targets = fitted.data_["target_names"] if hasattr(fitted, "data_") else []
+    names = [f"{name}_{end}" for name in targets for end in ends]
     with progress_bars(verbose=verbose):
         keys = tuple(key or ())
-        n_rows = write_predictions(fitted, open_for(fitted, data, with_target=False, keys=keys), out, names, keys)
+        rows = open_for(fitted, data, with_target=False, keys=keys)
+        n_rows = write_predictions(fitted, rows, out, names, keys, widths)
     print_facts({"rows": n_rows, "columns": names, "file": str(out)}, json_output)
 
 
@@ -186,6 +200,6 @@ def inspect(
 ) -> None:
     """Show what a model file holds."""
     from scne.cli._tables import print_summary
-    from scne.models import describe_model
+    from scne.models import describe_model, load_model
 
-    print_summary(describe_model(model), model, json_output)
+    print_summary(describe_model(model), model, json_output, load_model(model).summary())

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
+from numpy.typing import NDArray
 
 from scne.estimators import SCNERegressor, predict_batches
 from scne.rows import DataError, FileRows, open_rows
@@ -47,9 +48,17 @@ def open_for(model: SCNERegressor, path: Path, *, with_target: bool, keys: tuple
 
 
 def write_predictions(
-    model: SCNERegressor, files: FileRows, out: Path, names: list[str], keys: tuple[str, ...] = ()
+    model: SCNERegressor,
+    files: FileRows,
+    out: Path,
+    names: list[str],
+    keys: tuple[str, ...] = (),
+    widths: NDArray[np.float64] | None = None,
 ) -> int:
-    """Stream predictions with their key columns to a file that appears whole or not at all; the number of rows."""
+    """Stream predictions with their key columns to a file that appears whole or not at all; the number of rows.
+
+    With half `widths` (q,) each output is followed by the ends of its interval.
+    """
     if out.suffix not in WRITERS:
         raise DataError(f"--out is {str(out)!r}, but predictions are written as {', '.join(WRITERS)}.")
     unfinished = out.with_name(f".{out.name}.{os.getpid()}.unfinished")
@@ -57,6 +66,9 @@ def write_predictions(
     writer: Any = None
     try:
         for batch, outputs in predict_batches(model, files):
+            if widths is not None:
+                ends = np.stack([outputs, outputs - widths, outputs + widths], axis=2)
+                outputs = ends.reshape(len(outputs), -1)
             columns = [batch.column(key) for key in keys] + [pa.array(column) for column in outputs.T]
             part = pa.RecordBatch.from_arrays(columns, names=[*keys, *names])
             writer = writer or _writer(unfinished, out.suffix, part.schema)

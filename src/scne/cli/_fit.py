@@ -20,7 +20,9 @@ def run_fit(
     targets: Sequence[str],
     groups: Path | None,
     out: Path,
+    networks: int | None,
     nodes: int,
+    tuning: float,
     validation: float,
     search_rows: int | None,
     scaling: str,
@@ -30,8 +32,8 @@ def run_fit(
     checkpoint: Path | None,
     dask: str | None,
     seed: int,
-) -> tuple[ModelSummary, list[str]]:
-    """Fit and save; what was built, and sentences on what the user should know of it.
+) -> tuple[ModelSummary, list[str], str]:
+    """Fit and save; what was built, sentences on what the user should know of it, and its summary.
 
     The checkpoint is emptied after the model file is in place, so that a kill at any moment loses nothing.
     """
@@ -42,14 +44,18 @@ def run_fit(
         weight=weight,
         ignore=ignore,
     )
-    base = SCNRegressor(
-        nodes,
+    base = SCNRegressor.tuned(
+        max_hidden=nodes,
+        tuning_epochs=tuning,
         scaling=scaling,
         validation_fraction=validation,
         search_rows=search_rows,
         memory_budget=memory,
     )
-    model = SCNERegressor(base, random_state=seed)
+    if networks is None:
+        model = SCNERegressor(base, networks="per group", trend="linear", random_state=seed)
+    else:
+        model = SCNERegressor(base, networks="across", n_estimators=networks, trend="linear", random_state=seed)
     kept = None if checkpoint is None else open_checkpoint(checkpoint, model, rows)
     with _dask_client(dask) as client:
         model.fit(rows, checkpoint=kept, client=client)
@@ -57,12 +63,14 @@ def run_fit(
     if kept is not None:
         kept.clear()
     guessed = [] if rows.guessed_groups is None else [rows.guessed_groups]
-    return describe_model(out), [*guessed, _admissibility(model)]
+    return describe_model(out), [*guessed, _admissibility(model, tuning > 0)], model.summary()
 
 
-def _admissibility(model: SCNERegressor) -> str:
+def _admissibility(model: SCNERegressor, tuned: bool) -> str:
     held = model.admissible_nodes()
     shares = ", ".join(f"{name} {int(nodes.sum())} of {len(nodes)}" for name, nodes in held.items())
+    if tuned:
+        return f"Nodes that, after tuning, satisfy on all rows the inequality that admitted them: {shares}."
     return f"Nodes that the sample admitted and that satisfy their inequality on all rows: {shares}."
 
 

@@ -29,11 +29,11 @@ def print_facts(facts: Mapping[str, Any], as_json: bool) -> None:
         console.print(f"{name:<8} {value}", soft_wrap=True, markup=False)
 
 
-def print_summary(summary: ModelSummary, path: Path, as_json: bool, notes: Sequence[str] = ()) -> None:
-    """What a model is: its networks, the lambda and ridge chosen, and its size."""
+def print_summary(summary: ModelSummary, path: Path, as_json: bool, paragraph: str, notes: Sequence[str] = ()) -> None:
+    """What a model is: its networks, the lambda and ridge chosen, its size, and a paragraph on what its fit did."""
     console = Console(highlight=False)
     if as_json:
-        facts = {"model": str(path), **asdict(summary), "notes": list(notes)}
+        facts = {"model": str(path), **asdict(summary), "notes": list(notes), "summary": paragraph}
         console.print(json.dumps(facts, default=str), soft_wrap=True, markup=False)
         return
     for note in notes:
@@ -57,3 +57,5 @@ def print_summary(summary: ModelSummary, path: Path, as_json: bool, notes: Seque
     }
     for name, text in lines.items():
         console.print(f"{name:<8} {text}", soft_wrap=True, markup=False)
+    # A paragraph is read, not cut into fields: it is wrapped to the terminal.
+    console.print(f"\n{paragraph}", markup=False)

@@ -278,7 +278,8 @@ def predict_lazily(model: Any, X: Any) -> Any:
         raise TypeError(f"X is a {type(X).__name__}, but it must be a Dask array of two dimensions or a data frame.")
     lean = copy.copy(model)
     # The Gram matrix is no part of a prediction and may be larger than all the rest.
-    lean.__dict__.pop("system_", None)
+    for sums in ("system_", "held_out_"):
+        lean.__dict__.pop(sums, None)
     lean.n_jobs = 1
     shared = dask.delayed(lean, pure=False, traverse=False)
     widths = () if model._flat_target else (model.n_outputs_,)

@@ -17,7 +17,7 @@ from scne.estimators._dask import is_dask_collection, look_through
 from scne.estimators._files import is_file_rows, learn_files
 from scne.estimators._members import BlockStatistics
 from scne.estimators._parameters import check_threads
-from scne.rows import ArrayRows, FeatureGroup, RowSource
+from scne.rows import ArrayRows, ColumnStatistics, FeatureGroup, RowSource
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -63,6 +63,8 @@ class TrainingData:
         How the columns of files became numbers.
     statistics : tuple of ColumnStatistics or None
         Of inputs and targets, where the door has already read all rows.
+    target_statistics : ColumnStatistics or None
+        Of the targets, where they are not those of all rows as given.
     """
 
     rows: RowSource | ClusterRows
@@ -73,6 +75,7 @@ class TrainingData:
     groups: tuple[FeatureGroup, ...] | None = None
     encoder: Any = None
     statistics: BlockStatistics | None = None
+    target_statistics: ColumnStatistics | None = None
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ def check_training_data(
             "array or data frame, or rows in files (scne.open_rows)."
         )
     X, y, sample_weight, X_val, y_val = given.X, given.y, given.sample_weight, given.X_val, given.y_val
-    rows, flat = _checked_rows(estimator, X, y, sample_weight, reset=True)
+    rows, flat = checked_rows(estimator, X, y, sample_weight, reset=True)
     if rows.n_rows < 2:
         raise ValueError(
             f"X has 1 sample (n_samples = 1), but {type(estimator).__name__} needs at least 2 rows to learn from."
@@ -138,7 +141,7 @@ def _watched_rows(estimator: BaseEstimator, X_val: Any, y_val: Any, rows: ArrayR
         raise ValueError(f"{passed} was passed without {missing}; validation rows need both.")
     if X_val is None:
         return None
-    watched, _ = _checked_rows(estimator, X_val, y_val, None, reset=False, suffix="_val")
+    watched, _ = checked_rows(estimator, X_val, y_val, None, reset=False, suffix="_val")
     assert watched.targets is not None
     assert rows.targets is not None
     if watched.targets.shape[1] != rows.targets.shape[1]:
@@ -206,9 +209,10 @@ def check_prediction_inputs(estimator: BaseEstimator, X: Any) -> NDArray:
     return checked
 
 
-def _checked_rows(
+def checked_rows(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, reset: bool, suffix: str = ""
 ) -> tuple[ArrayRows, bool]:
+    """Arrays or frames as rows with targets, and whether the targets have one dimension."""
     check_target("y" + suffix, y)
     with _naming_columns(X, "X" + suffix):
         X, y = validate_data(

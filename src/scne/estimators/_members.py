@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scne.estimators._checkpoint import Checkpoint
 from scne.estimators._cluster import ClusterRows, range_rows
 from scne.ncl import EnsembleSystem, MatrixFreeSystem
-from scne.networks import BuiltNetwork, HiddenLayer, joint_outputs
+from scne.networks import BuiltNetwork, HiddenLayer, each_outputs, joint_outputs
 from scne.passes import Engine, SystemSums, announce, stripe_rows, system_sums
 from scne.rows import (
     ArrayRows,
@@ -21,6 +21,7 @@ from scne.rows import (
     ColumnStatistics,
     RowBlock,
     RowSource,
+    content_keys,
     input_statistics,
     learn_scaling,
     target_statistics,
@@ -29,6 +30,8 @@ from scne.rows import (
 Result = TypeVar("Result")
 BlockStatistics = tuple[ColumnStatistics, ColumnStatistics]
 AnyRows = RowSource | ClusterRows
+# Below this many different rows a held-out share says more about itself than about the model.
+FEWEST_TO_HOLD_OUT = 40
 
 
 def row_results(
@@ -156,9 +159,9 @@ def announced(blocks: Iterable[RowBlock], stage: str, total: int, rows: int) -> 
 
 
 def validation_rows(rows: ArrayRows, fraction: float, seed: int) -> NDArray[np.intp] | None:
-    """A random share of the rows that count, to be watched instead of fitted: at least one, and never all."""
+    """A random share of the rows that count, to be watched instead of fitted; None when too few to judge by."""
     counted = np.arange(rows.n_rows) if rows.weights is None else np.flatnonzero(rows.weights)
-    if len(counted) < 2:
+    if len(counted) < FEWEST_TO_HOLD_OUT or len(np.unique(content_keys(rows.inputs[counted]))) < FEWEST_TO_HOLD_OUT:
         return None
     share = min(max(1, round(fraction * len(counted))), len(counted) - 1)
     return np.random.default_rng(seed).permutation(counted)[:share]
@@ -175,7 +178,7 @@ def ensemble_system(
     """G, g and y'y of the ensemble in one pass over the rows (Eq. (25) without its coefficients)."""
 
     def kernel(block: RowBlock) -> SystemSums:
-        return system_sums(block, lambda inputs: joint_outputs(tuple(layers), inputs), target_scaling)
+        return system_sums(block, lambda inputs: joint_outputs(layers, inputs), target_scaling)
 
     kept = checkpoint.load("sums") if checkpoint else None
     done = 0 if kept is None else int(kept.pop("done"))
@@ -242,8 +245,8 @@ def member_outputs(
     outputs = np.empty((len(layers), len(inputs), q))
 
     def write(block: RowBlock) -> None:
-        for m, (layer, output_weights) in enumerate(zip(layers, weights, strict=True)):
-            outputs[m, block.start : block.stop] = layer.outputs(block.inputs) @ output_weights
+        for m, hidden in enumerate(each_outputs(layers, block.inputs)):
+            outputs[m, block.start : block.stop] = hidden @ weights[m]
 
     engine.run(write, ArrayRows(inputs).stripes(_prediction_rows(layers)))
     return outputs
@@ -256,7 +259,7 @@ def mean_output(
     outputs = np.empty((len(inputs), weights[0].shape[1]))
 
     def write(block: RowBlock) -> None:
-        total = sum(layer.outputs(block.inputs) @ beta for layer, beta in zip(layers, weights, strict=True))
+        total = sum(hidden @ beta for hidden, beta in zip(each_outputs(layers, block.inputs), weights, strict=True))
         outputs[block.start : block.stop] = total / len(layers)
 
     engine.run(write, ArrayRows(inputs).stripes(_prediction_rows(layers)))

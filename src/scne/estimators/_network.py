@@ -1,20 +1,25 @@
 """What the two base models have in common: one hidden layer, output weights by least squares."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from contextvars import Context, copy_context
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from scne.estimators._calibration import calibrate
 from scne.estimators._data import GivenRows, all_or_nothing, check_training_data
-from scne.estimators._members import Member, ensemble_system, mean_output
-from scne.estimators._parameters import check_choice, check_real, check_threads
+from scne.estimators._members import Member, ensemble_system
+from scne.estimators._parameters import check_choice, check_integer, check_real, check_threads
 from scne.estimators._prediction import PredictingRegressor
 from scne.estimators._site import BuildingSite, open_site
 from scne.ncl import Naive
+from scne.networks import HiddenLayer
 from scne.passes import Engine
-from scne.rows import SCALINGS, ColumnScaling, FeatureGroup
+from scne.rows import INPUT_SCALINGS, SCALINGS, ColumnScaling, FeatureGroup
 
 
 class NetworkRegressor(PredictingRegressor):
@@ -33,14 +38,25 @@ class NetworkRegressor(PredictingRegressor):
     def largest_layer(self, n_columns: int) -> int:
         """The most outputs that a hidden layer on `n_columns` can have."""
 
+    @property
+    def builds_alone(self) -> bool:
+        """Whether a network is best built by one thread, beside others."""
+        return False
+
+    def _n_ramps(self) -> int | None:
+        """Pieces of a column when scaling is "ramps"; None leaves it to the number of rows."""
+        asked = getattr(self, "n_ramps", None)
+        return None if asked is None else check_integer("n_ramps", asked, 1)
+
     @abstractmethod
     def _build_member(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
         """Find the hidden layer of member `index` on a group of columns."""
 
     def _check_parameters(self) -> None:
         """Refuse what cannot be, before any row is touched."""
-        check_choice("scaling", self.scaling, SCALINGS)
+        check_choice("scaling", self.scaling, INPUT_SCALINGS)
         check_choice("target_scaling", self.target_scaling, SCALINGS)
+        self._n_ramps()
         check_real("ridge", self.ridge)
         check_threads(self.n_jobs)
 
@@ -96,11 +112,20 @@ class NetworkRegressor(PredictingRegressor):
                 self._validation_fraction(),
                 seed,
                 engine,
+                n_ramps=self._n_ramps(),
             )
             group = FeatureGroup("network", np.arange(data.rows.n_columns))
             member = self._build_member(group, 0, site)
             system = ensemble_system(data.rows, [member.layer], site.target_scaling, engine)
             solution = Naive().solve(system, 0.0, [self.ridge])
+
+            def weights_without() -> NDArray[np.float64]:
+                held_out = site.held_out(system, [member.layer])
+                assert held_out is not None
+                return Naive().solve(held_out.fitted, 0.0, [self.ridge]).weights
+
+            self.calibration_ = calibrate(site, [member.layer], solution.weights, weights_without, engine.n_threads)
+            self.n_rows_ = data.rows.n_rows
         self._store(member, solution.weights, site.target_scaling, data.flat_target)
         if data.encoder is not None:
             self.encoder_ = data.encoder
@@ -123,13 +148,36 @@ class NetworkRegressor(PredictingRegressor):
         self.n_outputs_ = weights.shape[1]
         self._flat_target = flat_target
 
-    def _outputs(self, inputs: NDArray, engine: Engine) -> NDArray[np.float64]:
-        weights = self.output_weights_
-        if self.direct_weights_ is not None:
-            weights = np.vstack([weights, self.direct_weights_])
-        return self.target_scaling_.undo(mean_output(inputs, [self.layer_], [weights], engine))
+    def _layers(self) -> list[HiddenLayer]:
+        return [self.layer_]
+
+    def _joint_weights(self) -> list[NDArray[np.float64]]:
+        if self.direct_weights_ is None:
+            return [self.output_weights_]
+        return [np.vstack([self.output_weights_, self.direct_weights_])]
+
+    def _input_scaling(self) -> str:
+        return self.scaling
 
 
 def draw_seed(random_state: Any) -> int:
     """One whole number that names every random stream of a fit."""
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def build_members(template: NetworkRegressor, groups: Sequence[FeatureGroup], site: BuildingSite) -> tuple[Member, ...]:
+    """The hidden layers of all groups; one after the other on all threads, or one thread each, as suits the template.
+
+    The networks are the same either way.
+    """
+    if not template.builds_alone:
+        return tuple(template._build_member(group, index, site) for index, group in enumerate(groups))
+    alone = replace(site, engine=Engine(1))
+
+    def build(task: tuple[Context, int, FeatureGroup]) -> Member:
+        # Whoever listens to this thread's progress listens to that of the others too.
+        context, index, group = task
+        return context.run(template._build_member, group, index, alone)
+
+    tasks = [(copy_context(), index, group) for index, group in enumerate(groups)]
+    return tuple(site.engine.map(build, iter(tasks)))

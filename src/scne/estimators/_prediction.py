@@ -1,42 +1,92 @@
 """What every fitted model can do: predict arrays, frames, files and Dask collections."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from scne.estimators._calibration import PredictionInterval, around, half_widths
 from scne.estimators._dask import is_dask_collection, predict_lazily
 from scne.estimators._data import check_prediction_inputs
 from scne.estimators._files import is_file_rows, predict_files
-from scne.estimators._parameters import check_threads
+from scne.estimators._members import mean_output
+from scne.estimators._paragraph import paragraph
+from scne.estimators._parameters import check_integer, check_threads
+from scne.estimators._permutation import PermutationImportances, permutation_importances, rows_to_shuffle
+from scne.estimators._sensitivity import shares, total_effects
+from scne.networks import HiddenLayer
 from scne.passes import Engine
+from scne.rows import ColumnScaling
 
 
 class PredictingRegressor(RegressorMixin, BaseEstimator, ABC):
     """Base of the networks and the ensembles: one or several outputs, fitted once it has output weights."""
 
     n_jobs: int | None
+    n_features_in_: int
+    target_scaling_: ColumnScaling
     _flat_target: bool
 
     @abstractmethod
+    def _layers(self) -> list[HiddenLayer]:
+        """The hidden layer of each network."""
+
+    @abstractmethod
+    def _joint_weights(self) -> list[NDArray[np.float64]]:
+        """The output weights of each network, those of direct links below those of nodes."""
+
+    @abstractmethod
+    def _input_scaling(self) -> str:
+        """How the inputs were scaled."""
+
     def _outputs(self, inputs: NDArray, engine: Engine) -> NDArray[np.float64]:
         """Outputs (n, q) for checked inputs (n, d), in the units of y."""
+        return self.target_scaling_.undo(mean_output(inputs, self._layers(), self._joint_weights(), engine))
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    @overload
+    def predict(self, X: Any, interval: None = None) -> NDArray[np.float64]: ...
+
+    @overload
+    def predict(self, X: Any, interval: float) -> PredictionInterval: ...
+
+    def predict(self, X: Any, interval: float | None = None) -> NDArray[np.float64] | PredictionInterval:
         """Outputs for new rows, in the units of y.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, or rows in files
+        interval : float in (0, 1) or None, default=None
+            Also give an interval around every prediction that a share of `interval` of new rows lie in, each output
+            for itself. It rests on rows that the fit held out (X_val, or `validation_fraction`), by split conformal
+            prediction: right for any noise, as long as new rows come from where those rows came from. The width is
+            the same for every row, so where the noise is larger than elsewhere intervals cover less, and elsewhere
+            more.
 
         Returns
         -------
-        ndarray of shape (n_rows,) or (n_rows, n_outputs), as y was; a Dask array, not yet computed, when X is Dask's
+        ndarray of shape (n_rows,) or (n_rows, n_outputs), as y was; a Dask array, not yet computed, when X is Dask's.
+        With `interval` a named tuple of three of them: prediction, lower and upper.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scne import SCNRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(-3, 3, (2000, 1))
+        >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(2000)
+        >>> model = SCNRegressor(20, validation_fraction=0.5, random_state=0).fit(X[:1000], y[:1000])
+        >>> prediction, lower, upper = model.predict(X[1000:], interval=0.9)
+        >>> bool(0.87 < np.mean((lower <= y[1000:]) & (y[1000:] <= upper)) < 0.93)
+        True
         """
         check_is_fitted(self)
+        if interval is not None:
+            widths = half_widths(self, interval)
+            return around(self.predict(X), widths, self._flat_target)
         if is_dask_collection(X):
             return predict_lazily(self, X)
         if is_file_rows(X):
@@ -46,6 +96,84 @@ class PredictingRegressor(RegressorMixin, BaseEstimator, ABC):
             with Engine(check_threads(self.n_jobs)) as engine:
                 outputs = self._outputs(inputs, engine)
         return outputs[:, 0] if self._flat_target else outputs
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """The share of each column in what moves the output, shape (n_features_in_,): they sum to 1, or are all zero.
+
+        The total effect (total Sobol index, unnormalised) of a column is the variance that the output has left when
+        all other columns are held; here it is divided by the sum of all. It belongs to the fitted function alone,
+        needs no rows and comes out the same from a model file. Columns are taken as independent of each other, with
+        the mean, deviation and range that their scaling knows ("0-1" and "none" know the range alone, and stand for
+        uniform columns). Several outputs count by their scaled variance. Where columns depend on each other strongly,
+        or to know what a column is worth in terms of the error, use `permutation_importances` on rows.
+        """
+        check_is_fitted(self)
+        effects = total_effects(self._layers(), self._joint_weights(), self.n_features_in_, self._input_scaling())
+        return shares(effects)
+
+    def permutation_importances(
+        self,
+        X: Any,
+        y: Any = None,
+        n_repeats: int = 5,
+        random_state: Any = None,
+        *,
+        sample_weight: Any = None,
+        max_rows: int | None = 100_000,
+    ) -> PermutationImportances:
+        """What the root mean squared error rises by, in units of y, when columns are shuffled.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_columns), or rows in files with their target
+            Best of rows that the fit has not seen.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+        n_repeats : int, default=5
+            How often each column, and each group of columns, is shuffled.
+        random_state : int, RandomState or None, default=None
+        sample_weight : array-like of shape (n_rows,), optional
+        max_rows : int or None, default=100_000
+            Of more rows so many are drawn; None takes all.
+
+        Returns
+        -------
+        PermutationImportances
+            ``.columns`` and, for an ensemble, ``.groups`` (all columns of a group shuffled together) with names, mean
+            and std over the repeats. Of a model fitted on files the columns are those of the files.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scne import SCNRegressor
+        >>> X = np.random.default_rng(0).uniform(size=(400, 3))
+        >>> y = 3 * X[:, 0] + X[:, 1] ** 2
+        >>> model = SCNRegressor(20, random_state=0).fit(X[:300], y[:300])
+        >>> found = model.permutation_importances(X[300:], y[300:], random_state=0)
+        >>> [found.columns.names[place] for place in np.argsort(-found.columns.mean)]
+        [0, 1, 2]
+        """
+        check_is_fitted(self)
+        check_integer("n_repeats", n_repeats, 1)
+        if max_rows is not None:
+            check_integer("max_rows", max_rows, 1)
+        generator = check_random_state(random_state)
+        rows = rows_to_shuffle(self, X, y, sample_weight, max_rows, generator)
+        return permutation_importances(self, rows, n_repeats, generator)
+
+    def summary(self) -> str:
+        """What the fit chose and why, and what error to expect, in one paragraph.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scne import RVFLRegressor
+        >>> X = np.linspace(-3, 3, 200)[:, None]
+        >>> RVFLRegressor(20, random_state=0).fit(X, np.sin(X[:, 0])).summary()[:107]
+        'This RVFLRegressor was fitted on 200 rows of 1 column. It is one network of 20 hidden nodes, drawn at rando'
+        """
+        check_is_fitted(self)
+        return paragraph(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "output_weights_")

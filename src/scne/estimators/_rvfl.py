@@ -44,6 +44,9 @@ class RVFLRegressor(NetworkRegressor):
     biases_ : ndarray of shape (n_hidden_,)
     output_weights_ : ndarray of shape (n_hidden_, n_outputs)
     direct_weights_ : ndarray of shape (n_columns, n_outputs) or None
+    calibration_ : ndarray of shape (m, n_outputs) or None
+        Ascending absolute errors on held-out rows, in units of y, from which prediction intervals come.
+    n_rows_ : int
 
     Examples
     --------

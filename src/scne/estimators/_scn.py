@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,16 @@ from scne.estimators._site import BuildingSite
 from scne.networks import (
     ACTIVATIONS,
     CRITERIA,
+    POOLS,
+    BuiltNetwork,
     ChosenNodes,
     HiddenLayer,
+    SearchRows,
     SearchSettings,
+    TuningSettings,
     build_network,
-    prepare_search,
+    pool_generator,
+    tune_nodes,
 )
 from scne.rows import ColumnScaling, FeatureGroup
 
@@ -29,6 +34,12 @@ SEARCH_DTYPES = ("auto", "float32", "float64")
 # With fewer rows a search takes little time in either precision, and may come close to fitting every row, where single
 # precision would choose nodes by its rounding errors.
 FLOAT32_FROM_ROWS = 5_000
+# Lengths of the weights of sparse nodes on standardised columns and ramps: from all but linear to a step.
+SPARSE_SCOPES = (0.3, 0.6, 1.2, 2.5, 5.0)
+# Tuned nodes follow their rows closely, so few rows get few of them: one for so many different rows.
+ROWS_PER_TUNED_NODE = 4
+# The random streams of a network's tuning are named apart from those of its pools, whose second name is a node.
+_TUNING_STREAM = 1 << 32
 
 
 class SCNRegressor(NetworkRegressor):
@@ -50,6 +61,12 @@ class SCNRegressor(NetworkRegressor):
         Candidates per pool (T_max).
     batch_size : int, default=1
         Nodes that one pool may give (n_B). A fresh pool for every node finds better ones; larger batches are faster.
+    pool : {"uniform", "sparse"}, default="uniform"
+        "uniform" draws weights and biases from [-Y, Y], as in the paper. "sparse" lets every candidate look at a few
+        columns (1, 2, 3, 4, 8, 16 or all), with weights of length Y and a row of the data on its centre.
+    pool_rows : int or None, default=None
+        Rows, of those of the search, on which candidates are compared; None is all of them. Ranking candidates needs
+        fewer rows than tuning does.
     scopes : sequence of float
         Half widths Y of the intervals [-Y, Y] from which weights and biases are drawn.
     contraction : sequence of float
@@ -65,8 +82,14 @@ class SCNRegressor(NetworkRegressor):
         Also link the inputs to the output.
     ridge : float, default=1e-6
         r_m of Remark 2, added to the diagonal of H'H. Zero gives the pseudo-inverse.
-    scaling, target_scaling : {"0-1", "standard", "none"}
-        How inputs (default "0-1") and targets (default "standard") are scaled inside. Predictions have y's own units.
+    scaling : {"0-1", "standard", "ramps", "none"}, default="0-1"
+        How inputs are scaled inside. "ramps" is "standard", with each column followed by pieces of it between its
+        quantiles, so that a node may bend anywhere along a column.
+    target_scaling : {"0-1", "standard", "none"}, default="standard"
+        How targets are scaled inside. Predictions have y's own units.
+    n_ramps : int or None, default=None
+        Pieces of a column when scaling is "ramps"; None is 8, or 16 from 12,000 rows on, and less for
+        many columns.
     clip_inputs : bool, default=True
         Limit every column to the range seen in fit, in predictions too: nothing is known beyond it, and an outlier
         there would otherwise throw the prediction anywhere.
@@ -78,6 +101,12 @@ class SCNRegressor(NetworkRegressor):
     search_rows : int or None, default=100_000
         Rows on which networks are searched, drawn uniformly with the seed when there are more; None is all rows. The
         output weights are always solved on all of them.
+    tuning_epochs : float, default=0
+        Rounds over the rows of the search in which all nodes are moved together by gradient steps, after the search;
+        few rows get more rounds, and no more than a node for every four of them; fewer than 100 are not tuned on.
+        A node keeps its columns.
+        0 leaves the nodes where the search found them. With tuning, held-out rows serve to choose lambda and the ridge
+        of an ensemble, not a prefix of the nodes.
     search_dtype : {"auto", "float32", "float64"}, default="auto"
         Precision in which candidates are compared: "auto" is float32 from 5,000 rows on. Output weights and
         predictions are always float64.
@@ -91,11 +120,14 @@ class SCNRegressor(NetworkRegressor):
     Attributes
     ----------
     n_hidden_ : int
-    input_weights_ : ndarray of shape (n_columns, n_hidden_)
+    input_weights_ : ndarray of shape (n_columns, n_hidden_), or with the ramps' weights below those of the columns
     biases_ : ndarray of shape (n_hidden_,)
         Of the scaled inputs.
     output_weights_ : ndarray of shape (n_hidden_, n_outputs)
     direct_weights_ : ndarray of shape (n_columns, n_outputs) or None
+    calibration_ : ndarray of shape (m, n_outputs) or None
+        Ascending absolute errors on held-out rows, in units of y, from which prediction intervals come.
+    n_rows_ : int
     loss_curve_ : ndarray
         Training error after each node that was built, in units of the scaled target.
     validation_curve_ : ndarray or None
@@ -119,6 +151,8 @@ class SCNRegressor(NetworkRegressor):
         tol: float = 1e-4,
         n_candidates: int = 100,
         batch_size: int = 1,
+        pool: str = "uniform",
+        pool_rows: int | None = None,
         scopes: Any = SCOPES,
         contraction: Any = CONTRACTION,
         activation: str = "sigmoid",
@@ -128,10 +162,12 @@ class SCNRegressor(NetworkRegressor):
         ridge: float = 1e-6,
         scaling: str = "0-1",
         target_scaling: str = "standard",
+        n_ramps: int | None = None,
         clip_inputs: bool = True,
         validation_fraction: float | None = None,
         n_iter_no_change: int | None = None,
         search_rows: int | None = 100_000,
+        tuning_epochs: float = 0.0,
         search_dtype: str = "auto",
         memory_budget: Any = "1GB",
         n_jobs: int | None = None,
@@ -141,6 +177,8 @@ class SCNRegressor(NetworkRegressor):
         self.tol = tol
         self.n_candidates = n_candidates
         self.batch_size = batch_size
+        self.pool = pool
+        self.pool_rows = pool_rows
         self.scopes = scopes
         self.contraction = contraction
         self.activation = activation
@@ -150,18 +188,48 @@ class SCNRegressor(NetworkRegressor):
         self.ridge = ridge
         self.scaling = scaling
         self.target_scaling = target_scaling
+        self.n_ramps = n_ramps
         self.clip_inputs = clip_inputs
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.search_rows = search_rows
+        self.tuning_epochs = tuning_epochs
         self.search_dtype = search_dtype
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @classmethod
+    def tuned(cls, **settings: Any) -> Self:
+        """A network of the default ensemble: sparse nodes on ramps, tuned together after the search.
+
+        Further settings override. docs/accuracy.md says what each of these is worth.
+        """
+        recipe: dict[str, Any] = {
+            "max_hidden": 128,
+            "n_candidates": 50,
+            "batch_size": 2,
+            "pool": "sparse",
+            "pool_rows": 2_000,
+            "scopes": SPARSE_SCOPES,
+            "activation": "tanh",
+            "scaling": "ramps",
+            "validation_fraction": 0.15,
+            "tuning_epochs": 9,
+        }
+        return cls(**{**recipe, **settings})
+
+    @property
+    def builds_alone(self) -> bool:
+        """Whether a network is best built by one thread, beside others: gradient steps cannot be shared out."""
+        return self.tuning_epochs > 0
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._settings()
+        check_real("tuning_epochs", self.tuning_epochs)
+        if self.pool_rows is not None:
+            check_integer("pool_rows", self.pool_rows, 2)
         check_choice("search_dtype", self.search_dtype, SEARCH_DTYPES)
         check_bytes("memory_budget", self.memory_budget)
         self._validation_fraction()
@@ -182,6 +250,7 @@ class SCNRegressor(NetworkRegressor):
             direct_link=bool(self.direct_link),
             ridge=check_real("ridge", self.ridge),
             n_iter_no_change=None if patience is None else check_integer("n_iter_no_change", patience, 1),
+            pool=check_choice("pool", self.pool, POOLS),
         )
 
     def largest_layer(self, n_columns: int) -> int:
@@ -201,19 +270,24 @@ class SCNRegressor(NetworkRegressor):
         return np.dtype(self.search_dtype)
 
     def _build_member(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
-        scaling = site.scaling.select(group.columns)
-        rows = prepare_search(
-            site.rows,
-            group.columns,
-            scaling,
-            site.target_scaling,
-            site.engine,
-            site.validation,
-            site.watched,
-            self._search_dtype(site.rows.n_rows),
+        scaling, rows = site.prepared(group.columns, self._search_dtype(site.rows.n_rows))
+        found = self._searched(rows, f"building {group.name}", index, site)
+        if self.tuning_epochs:
+            found = self._tuned(rows, found, index, site)
+        layer = HiddenLayer(
+            group.columns, scaling, found.weights, found.biases, self.activation, bool(self.direct_link)
         )
+        return Member(group.name, layer, replace(found, chosen=None))
+
+    def _searched(self, rows: SearchRows, announced: str, index: int, site: BuildingSite) -> BuiltNetwork:
+        """The nodes that SC-III finds on these rows."""
         settings = self._settings()
-        budget = check_bytes("memory_budget", self.memory_budget)
+        if self.tuning_epochs:
+            rows = rows.first_training(self.pool_rows or rows.n_training)
+            most = max(1, rows.n_distinct // ROWS_PER_TUNED_NODE)
+            settings = replace(settings, max_hidden=min(settings.max_hidden, most))
+        elif self.pool_rows is not None:
+            rows = rows.first_training(self.pool_rows)
         stage = f"network-{index}"
         kept = site.checkpoint.load(stage) if site.checkpoint else None
         found = build_network(
@@ -222,17 +296,33 @@ class SCNRegressor(NetworkRegressor):
             site.seed,
             index,
             site.engine,
-            budget,
-            f"building {group.name}",
+            check_bytes("memory_budget", self.memory_budget),
+            announced,
             ChosenNodes(**kept) if kept else None,
             partial(site.keep, stage),
         )
         if site.checkpoint and found.chosen:
             site.checkpoint.save(stage, found.chosen._asdict())
-        layer = HiddenLayer(
-            group.columns, scaling, found.weights, found.biases, settings.activation, settings.direct_link
-        )
-        return Member(group.name, layer, replace(found, chosen=None))
+        return found
+
+    def _tuned(self, rows: SearchRows, found: BuiltNetwork, index: int, site: BuildingSite) -> BuiltNetwork:
+        """The same nodes after tuning on all rows of the search."""
+        stage = f"tuned-{index}"
+        kept = site.checkpoint.load(stage) if site.checkpoint else None
+        if kept is None:
+            weights = tune_nodes(
+                rows,
+                np.vstack([found.weights, found.biases]),
+                ACTIVATIONS[self.activation],
+                bool(self.direct_link),
+                TuningSettings(self.tuning_epochs),
+                pool_generator(site.seed, index, _TUNING_STREAM),
+            )
+            if site.checkpoint:
+                site.checkpoint.save(stage, {"weights": weights})
+        else:
+            weights = kept["weights"]
+        return replace(found, weights=np.ascontiguousarray(weights[:-1]), biases=weights[-1].copy())
 
     def _store(
         self, member: Member, weights: NDArray[np.float64], target_scaling: ColumnScaling, flat_target: bool

@@ -1,35 +1,38 @@
 """The ensembles: SCNE on stochastic configuration networks, DNNE on RVFL networks."""
 
 import copy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from scne.estimators._calibration import calibrate
 from scne.estimators._checkpoint import Checkpoint, open_checkpoint
 from scne.estimators._cluster import ClusterRows
 from scne.estimators._dask import is_dask_collection
 from scne.estimators._data import GivenRows, all_or_nothing, check_prediction_inputs, check_training_data
 from scne.estimators._files import is_file_rows
+from scne.estimators._group_importances import GroupImportances, HeldOutSums, group_importances
 from scne.estimators._members import (
     ensemble_system,
     matrix_free_system,
-    mean_output,
     member_outputs,
 )
 from scne.estimators._memory import check_gram_memory
-from scne.estimators._network import NetworkRegressor, draw_seed
+from scne.estimators._network import NetworkRegressor, build_members, draw_seed
 from scne.estimators._parameters import check_choice, check_integer, check_threads
 from scne.estimators._prediction import PredictingRegressor
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
-from scne.estimators._site import open_site
-from scne.estimators._weights import SolvedWeights, check_weight_settings, solve_weights
-from scne.ncl import DecorrelationBounds, LambdaPath, LinearSystem, decorrelation_bounds, lambda_path
-from scne.networks import admissible_nodes
+from scne.estimators._site import fitted_rows, open_site
+from scne.estimators._trend import learn_trend, without_trend
+from scne.estimators._weights import SolvedWeights, check_weight_settings, solve_again, solve_weights
+from scne.ncl import DecorrelationBounds, EnsembleSystem, LambdaPath, decorrelation_bounds, lambda_path
+from scne.networks import HiddenLayer, admissible_nodes
 from scne.passes import Engine
-from scne.rows import SCALINGS, resolve_groups
+from scne.rows import INPUT_SCALINGS, SCALINGS, all_columns, resolve_groups
 
 
 class SCNERegressor(PredictingRegressor):
@@ -45,13 +48,22 @@ class SCNERegressor(PredictingRegressor):
     Parameters
     ----------
     estimator : SCNRegressor or RVFLRegressor, default=None
-        The base model, copied for each group; None is ``SCNRegressor()``. Its ridge, n_jobs and random_state are not
-        used: the ensemble has its own.
+        The base model, copied for each group; None is ``SCNRegressor.tuned()``, whose nodes are tuned together after
+        the search. Its ridge, n_jobs and random_state are not used: the ensemble has its own.
     groups : mapping of name to columns, list of column lists, or None, default=None
         Columns of each network, by name, position or slice; groups may overlap. None gives `n_estimators` networks on
         all columns.
-    n_estimators : int, default=10
+    n_estimators : int, default=6
         Networks when groups is None.
+    networks : {"auto", "per group", "across"}, default="auto"
+        With groups: "per group" gives every group a network of its own, as in the paper. "across" gives `n_estimators`
+        networks that look at all columns, whose nodes take them from one group or from several, every group being as
+        likely as another. A sum of networks on separate groups cannot see that one group matters more when another
+        has a certain value; networks across the groups can. "auto" is "across" with the default base model, and "per
+        group" with a given one.
+    trend : {"auto", "linear", "none"}, default="auto"
+        "linear" takes a ridge regression on all columns off the target before networks are built, and adds it to their
+        output. "auto" is "linear" with the default base model, and "none" with a given one.
     solver : {"auto", "naive", "pinv", "jacobi", "gauss-seidel", "cholesky", "cg"}, default="auto"
         "naive" leaves the networks as they are (lambda = 0), "pinv", "jacobi" and "gauss-seidel" are Algorithms 1, 2
         and 3; "auto" is "cholesky", or "pinv" when every ridge is zero.
@@ -67,7 +79,7 @@ class SCNERegressor(PredictingRegressor):
         tau: iterations also stop when the ensemble error is below it, in units of the scaled target.
     step_tol : float, default=1e-8
         Iterations stop when what the weights produce moves by less than this, relatively.
-    scaling, target_scaling : {"0-1", "standard", "none"} or None, default=None
+    scaling, target_scaling : str or None, default=None
         Overrides the base model's own when not None.
     matrix_free : bool, default=False
         Never form the off-diagonal blocks of H'H (identity 6): each iteration reads the rows again instead. For very
@@ -80,6 +92,8 @@ class SCNERegressor(PredictingRegressor):
     ----------
     groups_ : dict of str to ndarray
         Column positions of each network.
+    column_groups_ : dict of str to ndarray
+        Column positions of each group that was given, by its name.
     members_ : tuple of Member
         Hidden layers and how they were found.
     n_hidden_ : list of int
@@ -89,6 +103,8 @@ class SCNERegressor(PredictingRegressor):
         With direct links, shapes (d_m, n_outputs).
     decorrelation_ : float
     ridge_ : ndarray of shape (M,)
+    trend_ : Trend or None
+        The linear part that was taken off the target.
     solution_ : Solution
         Status, iterations, histories of the ensemble error and of B, spectral radius.
     choice_ : Choice or None
@@ -97,6 +113,13 @@ class SCNERegressor(PredictingRegressor):
         Ensemble training error from the naive start to the solution, in units of the scaled target.
     system_ : EnsembleSystem
         G, H'y and y'y, from which the weights can be solved again (see `reweighted`).
+    held_out_ : HeldOutSums or None
+        The same sums over the rows that were held out to choose on.
+    calibration_ : ndarray of shape (m, n_outputs) or None
+        Absolute errors on the held-out rows of weights solved without them, in units of y, ascending; at most 10,000
+        of them, evenly spaced. Prediction intervals come from these.
+    n_rows_ : int
+        Rows of the fit.
 
     Examples
     --------
@@ -115,7 +138,9 @@ class SCNERegressor(PredictingRegressor):
         estimator: NetworkRegressor | None = None,
         *,
         groups: Any = None,
-        n_estimators: int = 10,
+        n_estimators: int = 6,
+        networks: str = "auto",
+        trend: str = "auto",
         solver: str = "auto",
         decorrelation: Any = "auto",
         ridge: Any = "auto",
@@ -131,6 +156,8 @@ class SCNERegressor(PredictingRegressor):
         self.estimator = estimator
         self.groups = groups
         self.n_estimators = n_estimators
+        self.networks = networks
+        self.trend = trend
         self.solver = solver
         self.decorrelation = decorrelation
         self.ridge = ridge
@@ -177,7 +204,16 @@ class SCNERegressor(PredictingRegressor):
 
     @staticmethod
     def _default_estimator() -> NetworkRegressor:
-        return SCNRegressor()
+        return SCNRegressor.tuned()
+
+    def _takes_trend_off(self) -> bool:
+        check_choice("trend", self.trend, ("auto", "linear", "none"))
+        return self.trend == "linear" or (self.trend == "auto" and self.estimator is None)
+
+    def _looks_across(self) -> bool:
+        """Whether networks look at all columns even though there are groups."""
+        check_choice("networks", self.networks, ("auto", "per group", "across"))
+        return self.networks == "across" or (self.networks == "auto" and self.estimator is None)
 
     @all_or_nothing
     def fit(
@@ -223,9 +259,8 @@ class SCNERegressor(PredictingRegressor):
                 raise ValueError(
                     "groups was passed to the estimator beside rows in files; give it to open_rows instead."
                 )
-            check_gram_memory(
-                template.memory_budget, template.largest_layer(len(X.input_names)) * len(X.groups), threads
-            )
+            n_networks = self.n_estimators if self._looks_across() else len(X.groups)
+            check_gram_memory(template.memory_budget, template.largest_layer(len(X.input_names)) * n_networks, threads)
         if self.matrix_free and (client is not None or is_dask_collection(X)):
             raise ValueError(
                 "matrix_free is True, but it reads the rows again in every iteration, which is not done on a Dask "
@@ -241,9 +276,16 @@ class SCNERegressor(PredictingRegressor):
             kept = checkpoint if isinstance(checkpoint, Checkpoint) else open_checkpoint(checkpoint, self, X)
         given = GivenRows(X, y, sample_weight, X_val, y_val, client)
         data = check_training_data(self, given, template._search_rows(), seed, kept)
-        groups = data.groups
-        if groups is None:
-            groups = resolve_groups(self.groups, data.rows.n_columns, data.column_names, self.n_estimators)
+        trend = None
+        if self._takes_trend_off():
+            trend = learn_trend(fitted_rows(data, template._validation_fraction(), seed))
+            data = without_trend(data, trend)
+        given_groups = data.groups
+        if given_groups is None and self.groups is not None:
+            given_groups = resolve_groups(self.groups, data.rows.n_columns, data.column_names)
+        groups = given_groups
+        if groups is None or self._looks_across():
+            groups = all_columns(data.rows.n_columns, self.n_estimators, "network")
         names = [group.name for group in groups]
         settings = self._weight_settings(names)
         with Engine(threads) as engine:
@@ -256,9 +298,12 @@ class SCNERegressor(PredictingRegressor):
                 seed,
                 engine,
                 kept,
+                template._n_ramps(),
+                given_groups,
             )
-            members = tuple(template._build_member(group, index, site) for index, group in enumerate(groups))
+            members = build_members(template, groups, site)
             layers = [member.layer for member in members]
+            held_out = None
             if self.matrix_free:
                 assert not isinstance(data.rows, ClusterRows)
                 every_product = matrix_free_system(data.rows, layers, site.target_scaling, engine)
@@ -270,15 +315,21 @@ class SCNERegressor(PredictingRegressor):
             # Outside the engine BLAS has its threads back: from here on the work is dense algebra.
             solved = solve_weights(system, settings, held_out)
             self.system_ = system
+            self.held_out_ = None if held_out is None else HeldOutSums(held_out.judged, site.watched is None)
         self.groups_ = {group.name: group.columns for group in groups}
+        self.column_groups_ = {group.name: group.columns for group in given_groups or ()}
         self.members_ = members
         self.n_hidden_ = [layer.n_nodes for layer in layers]
         self.input_weights_ = [layer.weights for layer in layers]
         self.biases_ = [layer.biases for layer in layers]
         self.target_scaling_ = site.target_scaling
+        self.trend_ = trend
         self.n_outputs_ = solved.solution.weights.shape[1]
         self._flat_target = data.flat_target
         self._store(solved)
+        without = None if held_out is None else partial(solve_again, held_out.fitted, settings, solved)
+        self.calibration_ = calibrate(site, layers, solved.solution.weights, without, threads)
+        self.n_rows_ = data.rows.n_rows
         if data.encoder is not None:
             self.encoder_ = data.encoder
             self.data_ = {"target_names": list(X.target_names)}
@@ -333,6 +384,8 @@ class SCNERegressor(PredictingRegressor):
             raise TypeError(f"reweighted got {unknown[0]!r}, but it takes only {', '.join(allowed)}.")
         other = copy.copy(self).set_params(**settings)
         other._store(solve_weights(self._system(), other._weight_settings(list(self.groups_))))
+        # The rows that were held out are gone, and the errors on them were those of other weights.
+        other.calibration_ = None
         return other
 
     def admissible_nodes(self) -> dict[str, NDArray[np.bool_]]:
@@ -361,6 +414,42 @@ class SCNERegressor(PredictingRegressor):
             )
         return held
 
+    def group_importances(self) -> GroupImportances:
+        """What the root mean squared error rises by, in units of y, when a network is left out of the ensemble.
+
+        All other output weights are solved again, with the same ridges and at the same place between averaging and
+        the joint fit (see `decorrelation_`); exact, from the Gram matrix, without a row. The errors are those on the
+        rows that the fit held out, of weights solved without them, or without such rows those on the training rows,
+        which a network lowers even when it has learned nothing but noise. A group of columns that other networks see
+        as well can be important while its own network is not: ask `permutation_importances` for that.
+
+        Returns
+        -------
+        GroupImportances
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scne import SCNERegressor, SCNRegressor
+        >>> X = np.random.default_rng(0).uniform(size=(300, 3))
+        >>> y = 3 * X[:, 0] + np.sin(6 * X[:, 1])
+        >>> model = SCNERegressor(SCNRegressor(15, validation_fraction=0.2), groups={"a": [0], "b": [1], "c": [2]},
+        ...                       random_state=0).fit(X, y)
+        >>> rises = model.group_importances().rises
+        >>> rises["a"] > rises["b"] > 0.1 > abs(rises["c"])
+        True
+        """
+        check_is_fitted(self)
+        return group_importances(
+            list(self.groups_),
+            self._system(),
+            self.held_out_,
+            self.decorrelation_,
+            self.ridge_,
+            self.target_scaling_,
+            self._flat_target,
+        )
+
     def decorrelation_path(self, decorrelations: Any = None) -> LambdaPath:
         """Training error, degrees of freedom and GCV score for many lambdas at the fitted ridge."""
         check_is_fitted(self)
@@ -370,9 +459,6 @@ class SCNERegressor(PredictingRegressor):
         """Bounds of lambda on these rows: the paper's, the two that need no data, and the exact one of block Jacobi."""
         check_is_fitted(self)
         return decorrelation_bounds(self._system(), self.ridge_)
-
-    def _outputs(self, inputs: NDArray, engine: Engine) -> NDArray[np.float64]:
-        return self.target_scaling_.undo(mean_output(inputs, self._layers(), self._joint_weights(), engine))
 
     def predict_members(self, X: Any) -> NDArray[np.float64]:
         """Every network's own output, whose mean over the networks is `predict`.
@@ -388,8 +474,10 @@ class SCNERegressor(PredictingRegressor):
         check_is_fitted(self)
         inputs = check_prediction_inputs(self, X)
         with Engine(check_threads(self.n_jobs)) as engine:
-            scaled = member_outputs(inputs, self._layers(), self._joint_weights(), engine)
+            scaled = member_outputs(inputs, self._member_layers(), self._member_weights(), engine)
         outputs = self.target_scaling_.undo(scaled)
+        if self.trend_ is not None:
+            outputs += self.trend_.apply(inputs)
         return outputs[:, :, 0] if self._flat_target else outputs
 
     def _template(self) -> NetworkRegressor:
@@ -399,7 +487,7 @@ class SCNERegressor(PredictingRegressor):
         template._check_parameters()
         for name, value in (("scaling", self.scaling), ("target_scaling", self.target_scaling)):
             if value is not None:
-                check_choice(name, value, SCALINGS)
+                check_choice(name, value, INPUT_SCALINGS if name == "scaling" else SCALINGS)
         return template
 
     def _weight_settings(self, names: list[str]) -> Any:
@@ -407,7 +495,7 @@ class SCNERegressor(PredictingRegressor):
             self.solver, self.decorrelation, self.ridge, self.max_iter, self.tol, self.step_tol, names
         )
 
-    def _system(self) -> LinearSystem:
+    def _system(self) -> EnsembleSystem:
         if not hasattr(self, "system_"):
             raise ValueError(
                 "This ensemble holds no Gram matrix: it was fitted with matrix_free=True, or loaded from a file "
@@ -415,13 +503,29 @@ class SCNERegressor(PredictingRegressor):
             )
         return self.system_
 
-    def _layers(self) -> list[Any]:
+    def _input_scaling(self) -> str:
+        return self.scaling or self._template().scaling
+
+    def _member_layers(self) -> list[HiddenLayer]:
         return [member.layer for member in self.members_]
 
-    def _joint_weights(self) -> list[NDArray[np.float64]]:
+    def _member_weights(self) -> list[NDArray[np.float64]]:
         if self.direct_weights_ is None:
             return self.output_weights_
         return [np.vstack(pair) for pair in zip(self.output_weights_, self.direct_weights_, strict=True)]
+
+    def _layers(self) -> list[HiddenLayer]:
+        """The networks' layers, and after them that of the trend: one more term of the mean."""
+        return self._member_layers() + ([] if self.trend_ is None else [self.trend_.layer])
+
+    def _joint_weights(self) -> list[NDArray[np.float64]]:
+        weights = self._member_weights()
+        if self.trend_ is None:
+            return weights
+        # A mean of M + 1 terms that comes to the mean of the first M plus the last.
+        more = len(weights) + 1
+        last = self.trend_.weights * (more / self.target_scaling_.scale)
+        return [*(beta * (more / len(weights)) for beta in weights), last]
 
 
 class DNNERegressor(SCNERegressor):
@@ -444,6 +548,12 @@ class DNNERegressor(SCNERegressor):
     @staticmethod
     def _default_estimator() -> NetworkRegressor:
         return RVFLRegressor(direct_link=False)
+
+    def _looks_across(self) -> bool:
+        return super()._looks_across() and self.networks == "across"
+
+    def _takes_trend_off(self) -> bool:
+        return super()._takes_trend_off() and self.trend == "linear"
 
     @staticmethod
     def _paper_estimator(max_hidden: int) -> NetworkRegressor:

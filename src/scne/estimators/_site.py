@@ -1,7 +1,9 @@
 """The building site: which rows a fit searches on, which it only watches, and how columns are scaled."""
 
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +13,9 @@ from scne.estimators._data import TrainingData
 from scne.estimators._members import ensemble_system, learn_scalings, validation_rows
 from scne.estimators._weights import HeldOut
 from scne.ncl import EnsembleSystem
-from scne.networks import ChosenNodes, HiddenLayer
+from scne.networks import ChosenNodes, HiddenLayer, SearchRows, prepare_search
 from scne.passes import Engine
-from scne.rows import ArrayRows, ColumnScaling
+from scne.rows import ArrayRows, ColumnScaling, FeatureGroup, InputScaling, learn_ramps, learn_scaling
 
 HELD_OUT_STAGE = "summing held-out rows"
 
@@ -30,21 +32,42 @@ class BuildingSite:
         Validation rows from the user.
     validation : ndarray of int or None
         Rows of `rows` to watch instead of fitting them.
-    scaling, target_scaling : ColumnScaling
-        Of all columns, and of the targets, learned on all rows.
+    scaling : ColumnScaling or RampScaling
+        Of all columns, learned on all rows; ramps on the rows of the search.
+    target_scaling : ColumnScaling
     seed : int
     engine : Engine
     checkpoint : Checkpoint or None
+    groups : tuple of FeatureGroup
+        Groups of columns that came with the data; sparse nodes take their columns from them.
     """
 
     rows: ArrayRows
     watched: ArrayRows | None
     validation: NDArray[np.intp] | None
-    scaling: ColumnScaling
+    scaling: InputScaling
     target_scaling: ColumnScaling
     seed: int
     engine: Engine
     checkpoint: Checkpoint | None = None
+    groups: tuple[FeatureGroup, ...] = ()
+    _prepared: dict[Any, tuple[InputScaling, SearchRows]] = field(default_factory=dict, repr=False)
+    _guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def prepared(self, columns: NDArray[np.intp], dtype: np.dtype) -> tuple[InputScaling, SearchRows]:
+        """Scaling and scaled rows of some columns, made once for all networks that follow each other on them."""
+        key = (columns.tobytes(), dtype)
+        with self._guard:
+            if key not in self._prepared:
+                scaling = self.scaling.select(columns)
+                rows = prepare_search(
+                    self.rows, columns, scaling, self.target_scaling, self.engine, self.validation, self.watched, dtype
+                )
+                rows = replace(rows, column_groups=_within(self.groups, columns))
+                # Only the last ones are kept: they may be large.
+                self._prepared.clear()
+                self._prepared[key] = scaling, rows
+            return self._prepared[key]
 
     def keep(self, stage: str, nodes: ChosenNodes) -> None:
         """Keep a network's nodes now and then."""
@@ -65,6 +88,24 @@ class BuildingSite:
         return HeldOut(system.without(judged), judged)
 
 
+def _within(groups: Sequence[FeatureGroup], columns: NDArray[np.intp]) -> tuple[NDArray[np.intp], ...]:
+    """Positions among some columns of those of each group."""
+    found = [np.flatnonzero(np.isin(columns, group.columns)) for group in groups]
+    return tuple(places for places in found if len(places))
+
+
+def _held_out_places(data: TrainingData, fraction: float | None, seed: int) -> NDArray[np.intp] | None:
+    if fraction is None or data.watched is not None:
+        return None
+    return validation_rows(data.search, fraction, seed)
+
+
+def fitted_rows(data: TrainingData, validation_fraction: float | None, seed: int) -> ArrayRows:
+    """The rows of the search without those that a site would hold out."""
+    held = _held_out_places(data, validation_fraction, seed)
+    return data.search if held is None else data.search.take(np.setdiff1d(np.arange(data.search.n_rows), held))
+
+
 def open_site(
     data: TrainingData,
     scaling: str,
@@ -74,11 +115,19 @@ def open_site(
     seed: int,
     engine: Engine,
     checkpoint: Checkpoint | None = None,
+    n_ramps: int | None = None,
+    groups: Sequence[FeatureGroup] | None = None,
 ) -> BuildingSite:
     """Learn the scalings in one pass over all rows, and set the search's rows apart."""
-    scalings = learn_scalings(data.rows, scaling, target_scaling, clip_inputs, engine, checkpoint, data.statistics)
+    plain = "standard" if scaling == "ramps" else scaling
+    columns, targets = learn_scalings(
+        data.rows, plain, target_scaling, clip_inputs, engine, checkpoint, data.statistics
+    )
+    if data.target_statistics is not None:
+        targets = learn_scaling(data.target_statistics, target_scaling)
     sample = data.search
-    validation = None
-    if validation_fraction is not None and data.watched is None:
-        validation = validation_rows(sample, validation_fraction, seed)
-    return BuildingSite(sample, data.watched, validation, *scalings, seed, engine, checkpoint)
+    validation = _held_out_places(data, validation_fraction, seed)
+    inputs = learn_ramps(sample, columns, n_ramps) if scaling == "ramps" else columns
+    return BuildingSite(
+        sample, data.watched, validation, inputs, targets, seed, engine, checkpoint, tuple(groups or ())
+    )

@@ -24,16 +24,16 @@ from scne.ncl import (
     decorrelation_limit,
     make_solver,
 )
-from scne.passes import single_threaded_blas
+from scne.passes import Engine, available_threads, single_threaded_blas
 
 # Ridges that "auto" tries, relative to the mean diagonal of H'H. Below the first, rounding in float64 sums of rows
 # would show in the predictions; above the last, every network is flattened.
-RELATIVE_RIDGES = (1e-8, 1e-6, 1e-4, 1e-2, 1.0)
-# Scores of the cross-validation that differ by less are taken as equal, and the larger ridge wins.
-SCORE_SLACK = 0.02
+RELATIVE_RIDGES = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 100.0)
+# Mean squared errors that differ by less are taken as equal, and the more cautious choice wins.
+SCORE_SLACK = 0.005
 # Up to this many nodes one thread solves as fast as several, which would wait for each other on a busy machine, and the
 # bits do not depend on how many threads BLAS has.
-SERIAL_NODES = 1_000
+SERIAL_NODES = 2_000
 # "auto" keeps block Jacobi this far inside its exact bound, so that it converges at a fair speed.
 JACOBI_MARGIN = 0.9
 
@@ -103,6 +103,15 @@ def solve_weights(system: LinearSystem, settings: WeightSettings, held_out: Held
         return _solve_weights(system, settings, held_out)
 
 
+def solve_again(system: EnsembleSystem, settings: WeightSettings, solved: SolvedWeights) -> NDArray[np.float64]:
+    """Weights (L, q) on other rows, with the lambda, the ridges and the solver that gave `solved`."""
+    solver = make_solver(
+        solved.solution.solver, max_iter=settings.max_iter, tol=settings.tol, step_tol=settings.step_tol
+    )
+    with single_threaded_blas() if system.n_nodes <= SERIAL_NODES else nullcontext():
+        return solver.solve(system, solved.decorrelation, solved.ridge).weights
+
+
 def _solve_weights(system: LinearSystem, settings: WeightSettings, held_out: HeldOut | None) -> SolvedWeights:
     choice = None
     decorrelation, ridge = settings.decorrelation, settings.ridge
@@ -144,7 +153,10 @@ def _choose(
             return JACOBI_MARGIN * decorrelation_bounds(system, candidate).jacobi_exact
 
     fitted, judged = (system, None) if held_out is None else (held_out.fitted, held_out.judged)
-    return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged)
+    if system.n_nodes > SERIAL_NODES:
+        return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged)
+    with Engine(available_threads()) as engine:
+        return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged, run=engine.map)
 
 
 def _warn_before(solver: str, system: LinearSystem, decorrelation: float, ridge: NDArray[np.float64]) -> None:

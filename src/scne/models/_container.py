@@ -15,7 +15,8 @@ from scne.models._errors import Unreadable, Unstorable, damaged
 from scne.models._values import decode_value, encode_value
 
 FORMAT = "scne model"
-FORMAT_VERSION = 1
+# 2: ramps, calibration of intervals, number of rows.
+FORMAT_VERSION = 2
 # The one key of the safetensors metadata: with several, safetensors writes them in an order that changes from process
 # to process, and the same model would not give the same bytes.
 KEY = "scne"

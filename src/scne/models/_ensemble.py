@@ -5,9 +5,19 @@ from typing import Any
 import numpy as np
 
 from scne.estimators import Member, SCNERegressor
+from scne.estimators._group_importances import HeldOutSums
+from scne.estimators._trend import Trend
 from scne.estimators._weights import SolvedWeights
 from scne.models._errors import Unstorable, damaged
-from scne.models._parts import StoredMember, Tensors, prefixed, rebuilt_search, search_curves
+from scne.models._parts import (
+    StoredMember,
+    Tensors,
+    prefixed,
+    read_scaling,
+    rebuilt_search,
+    scaling_tensors,
+    search_curves,
+)
 from scne.models._shelf import Shelf, choice, field
 from scne.ncl import Choice, EnsembleSystem, Solution, Status
 
@@ -24,7 +34,12 @@ def store_ensemble(model: SCNERegressor, with_system: bool) -> tuple[dict[str, A
         "solution": _solution_record(model.solution_),
         "choice": None,
         "system": None,
+        "column_groups": list(model.column_groups_),
     }
+    if model.trend_ is not None:
+        tensors |= {"trend.weights": model.trend_.weights, **scaling_tensors("trend", model.trend_.scaling)}
+    for g, columns in enumerate(model.column_groups_.values()):
+        tensors[f"column_groups.{g}"] = np.asarray(columns, dtype=np.int64)
     if model.choice_ is not None:
         document["choice"] = {
             "decorrelation": float(model.choice_.decorrelation),
@@ -40,6 +55,11 @@ def store_ensemble(model: SCNERegressor, with_system: bool) -> tuple[dict[str, A
             )
         document["system"] = {"n_rows": float(system.n_rows)}
         tensors |= prefixed("system", {name: getattr(system, name) for name in _SYSTEM_TENSORS})
+        held_out = model.held_out_
+        if held_out is not None:
+            judged = held_out.system
+            document["held_out"] = {"n_rows": float(judged.n_rows), "fitted_too": held_out.fitted_too}
+            tensors |= prefixed("held_out", {name: getattr(judged, name) for name in _SYSTEM_TENSORS})
     return document, tensors
 
 
@@ -48,11 +68,14 @@ def fill_ensemble(model: SCNERegressor, members: list[StoredMember], document: d
     layers = [member.layer for member in members]
     model.members_ = tuple(Member(member.name, member.layer, rebuilt_search(member)) for member in members)
     model.groups_ = {member.name: member.layer.columns for member in members}
+    model.trend_ = _read_trend(shelf, model)
+    model.column_groups_ = _read_column_groups(document, shelf, model)
     model.n_hidden_ = [layer.n_nodes for layer in layers]
     model.input_weights_ = [layer.weights for layer in layers]
     model.biases_ = [layer.biases for layer in layers]
     if field(document, "system", dict, type(None)) is not None:
-        model.system_ = _read_system(document["system"], shelf, members)
+        model.system_ = _read_system("system", document["system"], shelf, members)
+        model.held_out_ = _read_held_out(document.get("held_out"), shelf, members)
     model._store(
         SolvedWeights(
             _read_solution(field(document, "solution", dict), shelf, members),
@@ -61,6 +84,28 @@ def fill_ensemble(model: SCNERegressor, members: list[StoredMember], document: d
             _read_choice(field(document, "choice", dict, type(None)), shelf, len(members)),
         )
     )
+
+
+def _read_trend(shelf: Shelf, model: SCNERegressor) -> Trend | None:
+    d = model.n_features_in_
+    weights = shelf.take_if_there("trend.weights", d, model.n_outputs_)
+    if weights is None:
+        return None
+    return Trend(read_scaling("trend", shelf, d), weights)
+
+
+def _read_column_groups(document: dict[str, Any], shelf: Shelf, model: SCNERegressor) -> dict[str, Any]:
+    # In files of the first format every network had a group of its own.
+    if "column_groups" not in document:
+        return dict(model.groups_) if model.groups is not None or hasattr(model, "encoder_") else {}
+    found = {}
+    for g, name in enumerate(field(document, "column_groups", list)):
+        columns = shelf.take_integers(f"column_groups.{g}", None)
+        known = len(columns) and columns.min() >= 0 and columns.max() < model.n_features_in_
+        if not isinstance(name, str) or not known or len(np.unique(columns)) != len(columns):
+            raise damaged(f"tensor 'column_groups.{g}' names columns that the input does not have, or one twice")
+        found[name] = columns
+    return found
 
 
 _CHOICE_TABLES = ("ridge", "ridges", "decorrelations", "scores", "errors")
@@ -130,13 +175,21 @@ def _read_choice(record: dict[str, Any] | None, shelf: Shelf, n_members: int) ->
     )
 
 
-def _read_system(record: dict[str, Any], shelf: Shelf, members: list[StoredMember]) -> EnsembleSystem:
+def _read_held_out(record: Any, shelf: Shelf, members: list[StoredMember]) -> HeldOutSums | None:
+    # Older files have none.
+    if record is None:
+        return None
+    fitted_too = field(record, "fitted_too", bool)
+    return HeldOutSums(_read_system("held_out", record, shelf, members), fitted_too)
+
+
+def _read_system(name: str, record: dict[str, Any], shelf: Shelf, members: list[StoredMember]) -> EnsembleSystem:
     sizes = tuple(member.layer.n_outputs for member in members)
     n_outputs = members[0].output_weights.shape[1]
     return EnsembleSystem(
-        gram=shelf.take("system.gram", sum(sizes), sum(sizes)),
-        moments=shelf.take("system.moments", sum(sizes), n_outputs),
-        target_square=shelf.take("system.target_square", n_outputs),
+        gram=shelf.take(f"{name}.gram", sum(sizes), sum(sizes)),
+        moments=shelf.take(f"{name}.moments", sum(sizes), n_outputs),
+        target_square=shelf.take(f"{name}.target_square", n_outputs),
         n_rows=field(record, "n_rows", float),
         sizes=sizes,
     )

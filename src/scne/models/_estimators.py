@@ -12,7 +12,7 @@ from scne.models._ensemble import fill_ensemble, store_ensemble
 from scne.models._errors import Unreadable, Unstorable, damaged
 from scne.models._network import fill_network, store_network
 from scne.models._parts import read_member, read_scaling, scaling_tensors
-from scne.models._shelf import Shelf, count, field
+from scne.models._shelf import Shelf, count, count_if_there, field
 
 # The only classes that a file can name: loading looks a name up here and nowhere else.
 NETWORKS: dict[str, Any] = {cls.__name__: cls for cls in (SCNRegressor, RVFLRegressor)}
@@ -35,7 +35,10 @@ def to_content(model: Any, scne_version: str, with_system: bool) -> Content:
         "feature_names": None if names is None else [str(label) for label in names],
         "n_outputs": int(model.n_outputs_),
         "flat_target": bool(model._flat_target),
+        "n_rows": model.n_rows_,
+        "n_calibration": None if model.calibration_ is None else len(model.calibration_),
     }
+    tensors |= {} if model.calibration_ is None else {"calibration": model.calibration_}
     extras = {
         "encoder": model.encoder_.to_dict() if getattr(model, "encoder_", None) is not None else None,
         "data": getattr(model, "data_", None),
@@ -56,6 +59,9 @@ def from_content(content: Content) -> Any:
     model.n_outputs_ = count(document, "n_outputs")
     model._flat_target = field(document, "flat_target", bool)
     model.target_scaling_ = read_scaling("target_scaling", shelf, model.n_outputs_)
+    model.n_rows_ = count_if_there(document, "n_rows")
+    n_errors = count_if_there(document, "n_calibration")
+    model.calibration_ = None if n_errors is None else shelf.take("calibration", n_errors, model.n_outputs_)
     members = [
         read_member(record, f"members.{m}", shelf, model.n_features_in_, model.n_outputs_)
         for m, record in enumerate(field(document, "members", list))

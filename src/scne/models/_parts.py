@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scne.models._errors import damaged
 from scne.models._shelf import Shelf, choice, field
 from scne.networks import ACTIVATIONS, BuiltNetwork, HiddenLayer, StopReason
-from scne.rows import ColumnScaling
+from scne.rows import ColumnScaling, InputScaling, RampScaling
 
 Tensors = dict[str, NDArray]
 
@@ -50,6 +50,7 @@ class StoredMember:
             "name": self.name,
             "activation": self.layer.activation,
             "direct_link": bool(self.layer.direct_link),
+            "ramps": isinstance(self.layer.scaling, RampScaling),
             "stop_reason": None if self.stop_reason is None else self.stop_reason.name,
             "curves": list(self.curves),
         }
@@ -80,10 +81,13 @@ def read_member(record: Any, prefix: str, shelf: Shelf, n_columns: int, n_output
     biases = shelf.take(f"{prefix}.biases", None)
     linked = field(record, "direct_link", bool)
     reason = field(record, "stop_reason", str, type(None))
+    # Files of the first format know no ramps.
+    ramps = "ramps" in record and field(record, "ramps", bool)
+    scaling = read_input_scaling(f"{prefix}.scaling", shelf, len(columns), ramps)
     layer = HiddenLayer(
         columns,
-        read_scaling(f"{prefix}.scaling", shelf, len(columns)),
-        shelf.take(f"{prefix}.input_weights", len(columns), len(biases)),
+        scaling,
+        shelf.take(f"{prefix}.input_weights", len(scaling.feature_columns), len(biases)),
         biases,
         choice(record, "activation", ACTIVATIONS),
         linked,
@@ -136,20 +140,38 @@ def rebuilt_search(member: StoredMember) -> BuiltNetwork | None:
     )
 
 
-def scaling_tensors(prefix: str, scaling: ColumnScaling) -> Tensors:
-    """Shift and scale, and the limits when there are some."""
-    parts = {"shift": scaling.shift, "scale": scaling.scale}
-    if scaling.lower is not None and scaling.upper is not None:
-        parts |= {"lower": scaling.lower, "upper": scaling.upper}
+def scaling_tensors(prefix: str, scaling: InputScaling) -> Tensors:
+    """Shift and scale, the limits when there are some, and the ramps when there are some."""
+    columns = scaling.columns if isinstance(scaling, RampScaling) else scaling
+    parts: Tensors = {"shift": columns.shift, "scale": columns.scale}
+    if columns.lower is not None and columns.upper is not None:
+        parts |= {"lower": columns.lower, "upper": columns.upper}
+    if isinstance(scaling, RampScaling):
+        parts["ramp_sources"] = np.asarray(scaling.sources, dtype=np.int64)
+        parts |= {"ramp_starts": scaling.starts, "ramp_widths": scaling.widths}
     return prefixed(prefix, parts)
 
 
 def read_scaling(prefix: str, shelf: Shelf, size: int) -> ColumnScaling:
-    """The scaling of `size` columns."""
+    """The scaling of `size` columns, without ramps."""
     lower, upper = (shelf.take_if_there(f"{prefix}.{name}", size) for name in ("lower", "upper"))
     if (lower is None) != (upper is None):
         raise damaged(f"one of the limits '{prefix}.lower' and '{prefix}.upper' is missing")
     return ColumnScaling(shelf.take(f"{prefix}.shift", size), shelf.take(f"{prefix}.scale", size), lower, upper)
+
+
+def read_input_scaling(prefix: str, shelf: Shelf, size: int, ramps: bool) -> InputScaling:
+    """The scaling of `size` columns, with ramps or without."""
+    columns = read_scaling(prefix, shelf, size)
+    if not ramps:
+        return columns
+    sources = shelf.take_integers(f"{prefix}.ramp_sources", None)
+    if len(sources) and (sources.min() < 0 or sources.max() >= size):
+        raise damaged(f"tensor '{prefix}.ramp_sources' names columns that its network of {size} columns does not have")
+    widths = shelf.take(f"{prefix}.ramp_widths", len(sources))
+    if not (widths > 0).all():
+        raise damaged(f"tensor '{prefix}.ramp_widths' holds widths that are not positive")
+    return RampScaling(columns, sources, shelf.take(f"{prefix}.ramp_starts", len(sources)), widths)
 
 
 def prefixed(prefix: str, parts: Tensors) -> Tensors:

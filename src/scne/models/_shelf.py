@@ -85,6 +85,11 @@ def count(record: Any, name: str) -> int:
     return value
 
 
+def count_if_there(record: Any, name: str) -> int | None:
+    """A whole number of at least 1, or None where there is none, as in files that are older than the entry."""
+    return None if record.get(name) is None else count(record, name)
+
+
 def choice(record: Any, name: str, allowed: Iterable[str]) -> str:
     """One of the allowed words."""
     value = field(record, name, str)

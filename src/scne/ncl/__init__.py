@@ -30,6 +30,7 @@ from scne.ncl._coefficients import (
 from scne.ncl._decomposition import ErrorDecomposition, decompose, noise_variance
 from scne.ncl._gauss_seidel import BlockGaussSeidel
 from scne.ncl._jacobi import BlockJacobi
+from scne.ncl._leave_out import MemberErrors, leave_one_out, subsystem
 from scne.ncl._naive import Naive
 from scne.ncl._path import LambdaPath, default_decorrelations, lambda_path
 from scne.ncl._pinv import PseudoInverse
@@ -52,6 +53,7 @@ __all__ = [
     "LambdaPath",
     "LinearSystem",
     "MatrixFreeSystem",
+    "MemberErrors",
     "Naive",
     "PseudoInverse",
     "Solution",
@@ -66,11 +68,13 @@ __all__ = [
     "default_decorrelations",
     "factor_block",
     "lambda_path",
+    "leave_one_out",
     "make_solver",
     "node_ridge",
     "noise_variance",
     "spectral_radius_gauss_seidel",
     "spectral_radius_jacobi",
+    "subsystem",
     "system_matrix",
     "theta_zero",
 ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scne.ncl._path import LambdaPath, lambda_path
+from scne.ncl._path import lambda_path
 from scne.ncl._system import Array, EnsembleSystem, LinearSystem, require_gram
 
 
@@ -40,6 +41,12 @@ class Choice:
     criterion: str
 
 
+class _Scored(NamedTuple):
+    decorrelations: Array
+    scores: Array
+    errors: Array
+
+
 def choose(
     system: LinearSystem,
     ridges: Sequence[ArrayLike],
@@ -48,6 +55,7 @@ def choose(
     limit: float | Callable[[Array], float] | None = None,
     slack: float = 0.0,
     held_out: EnsembleSystem | None = None,
+    run: Callable[[Callable[[Array], _Scored], Sequence[Array]], Iterable[_Scored]] = map,
 ) -> Choice:
     """Choose lambda and the ridge; each of `ridges` is a number or an (M,) array.
 
@@ -58,9 +66,11 @@ def choose(
     `limit` is a bound that lambda must stay below, or a function from the ridge, (M,), to one (so that block Jacobi
     converges: ``lambda r: 0.99 * decorrelation_bounds(system, r).jacobi_exact``). lambda = 0 is always allowed.
 
-    Among ridges whose best scores are within the share `slack` of the least, the largest is taken: on many rows the
-    score is flat over decades of small ridges, but the weights, and with them predictions off the training rows, are
-    not.
+    Among pairs whose scores are within the share `slack` of the least, the one nearest to a plain average is taken:
+    the smallest lambda, and for it the largest ridge. On many rows the score is flat over much of the road and over
+    decades of small ridges, but the weights, and with them predictions for rows unlike those of the training, are not.
+
+    `run` maps a function over the ridges, as `map` does; the paths of different ridges know nothing of each other.
 
     Examples
     --------
@@ -74,38 +84,39 @@ def choose(
     """
     system = require_gram(system, "the choice of lambda and the ridge")
     candidates = [np.broadcast_to(np.asarray(r, dtype=np.float64), (system.n_members,)).copy() for r in ridges]
-    scores, errors = [], []
-    for ridge in candidates:
+
+    def scored(ridge: Array) -> _Scored:
         path = lambda_path(system, ridge, decorrelations)
         bound = limit(path.ridge) if callable(limit) else limit
         lambdas = path.decorrelations
         allowed = (lambdas == 0) | (lambdas < (np.inf if bound is None else bound))
-        score = path.gcv if held_out is None else _held_out_squares(path, held_out)
-        scores.append(np.where(allowed, score, np.inf))
-        errors.append(path.errors)
-    table = np.stack(scores)
+        score = path.gcv if held_out is None else _held_out_squares(path.weights_at(lambdas), held_out)
+        return _Scored(lambdas, np.where(allowed, score, np.inf), path.errors)
+
+    found = list(run(scored, candidates))
+    lambdas = found[0].decorrelations
+    table = np.stack([one.scores for one in found])
     if not np.isfinite(table).any():
         raise ValueError(
-            f"no pair of the {len(scores)} ridges and {len(lambdas)} decorrelations has a finite score: "
+            f"no pair of the {len(found)} ridges and {len(lambdas)} decorrelations has a finite score: "
             "give larger ridges, more rows than degrees of freedom, or decorrelations below the limit"
         )
-    best = table.min(axis=1)
-    sizes = np.where(best <= (1.0 + slack) * best.min(), [candidate.sum() for candidate in candidates], -np.inf)
-    row = int(np.argmax(sizes)) if slack else int(np.argmin(best))
+    good = table <= (1.0 + slack) * table.min()
+    column = int(np.argmax(good.any(axis=0)))
+    row = int(np.argmax(np.where(good[:, column], [ridge.sum() for ridge in candidates], -np.inf)))
     return Choice(
-        decorrelation=float(lambdas[int(np.argmin(table[row]))]),
+        decorrelation=float(lambdas[column]),
         ridge=candidates[row],
         ridges=np.stack(candidates),
         decorrelations=lambdas,
         scores=table,
-        errors=np.stack(errors),
+        errors=np.stack([one.errors for one in found]),
         criterion="generalised cross-validation" if held_out is None else "held-out rows",
     )
 
 
-def _held_out_squares(path: LambdaPath, held_out: EnsembleSystem) -> Array:
-    """Mean squared error on the held-out rows for each lambda of a path, (k,)."""
-    weights = path.weights_at(path.decorrelations)
+def _held_out_squares(weights: Array, held_out: EnsembleSystem) -> Array:
+    """Mean squared error on the held-out rows of each of several weights (k, L, q), shape (k,)."""
     k, n_nodes, q = weights.shape
     columns = weights.transpose(1, 0, 2).reshape(n_nodes, k * q)
     square = np.sum(columns * held_out.product(columns), axis=0).reshape(k, q)

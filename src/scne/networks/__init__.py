@@ -4,15 +4,17 @@ from scne.networks._activations import ACTIVATIONS, Activation
 from scne.networks._admissibility import admissible_nodes
 from scne.networks._basis import GrowingBasis
 from scne.networks._builder import BuiltNetwork, ChosenNodes, SearchSettings, StopReason, build_network
-from scne.networks._candidates import pool_generator, uniform_pool
+from scne.networks._candidates import POOLS, pool_generator, sparse_pool, uniform_pool
 from scne.networks._criteria import CRITERIA, Selection, required_share, select_candidates
-from scne.networks._layer import HiddenLayer, joint_outputs
+from scne.networks._layer import HiddenLayer, each_outputs, joint_outputs
 from scne.networks._rvfl import draw_nodes
 from scne.networks._search_rows import SearchRows, prepare_search
+from scne.networks._tuning import TuningSettings, tune_nodes
 
 __all__ = [
     "ACTIVATIONS",
     "CRITERIA",
+    "POOLS",
     "Activation",
     "BuiltNetwork",
     "ChosenNodes",
@@ -22,13 +24,17 @@ __all__ = [
     "SearchSettings",
     "Selection",
     "StopReason",
+    "TuningSettings",
     "admissible_nodes",
     "build_network",
     "draw_nodes",
+    "each_outputs",
     "joint_outputs",
     "pool_generator",
     "prepare_search",
     "required_share",
     "select_candidates",
+    "sparse_pool",
+    "tune_nodes",
     "uniform_pool",
 ]

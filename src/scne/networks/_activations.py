@@ -20,12 +20,15 @@ class Activation:
     input_gain, output_gain : float
     core : callable
         Works in place on an array.
+    core_slope : callable
+        Turns values of the core into its derivatives there, in place.
     """
 
     name: str
     input_gain: float
     core: Callable[[NDArray], None]
     output_gain: float
+    core_slope: Callable[[NDArray], None]
 
     def __call__(self, z: NDArray) -> NDArray:
         """phi(z), in place."""
@@ -46,8 +49,20 @@ def _one_plus_tanh(z: NDArray) -> None:
     z += 1.0
 
 
+def _tanh_slope(h: NDArray) -> None:
+    """1 - tanh^2."""
+    np.multiply(h, h, out=h)
+    np.subtract(1.0, h, out=h)
+
+
+def _one_plus_tanh_slope(h: NDArray) -> None:
+    """1 - tanh^2, from 1 + tanh."""
+    h -= 1.0
+    _tanh_slope(h)
+
+
 # The logistic function as 0.5 (1 + tanh(z / 2)): it cannot overflow, and tanh has a vector unit's speed.
 ACTIVATIONS: dict[str, Activation] = {
-    "sigmoid": Activation("sigmoid", 0.5, _one_plus_tanh, 0.5),
-    "tanh": Activation("tanh", 1.0, _tanh, 1.0),
+    "sigmoid": Activation("sigmoid", 0.5, _one_plus_tanh, 0.5, _one_plus_tanh_slope),
+    "tanh": Activation("tanh", 1.0, _tanh, 1.0, _tanh_slope),
 }

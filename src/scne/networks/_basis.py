@@ -146,7 +146,7 @@ class GrowingBasis:
 
     def append_direct_links(self) -> None:
         """Add the inputs themselves, before any node; dependent ones (constant columns) are passed over."""
-        for column in range(self.rows.n_columns):
+        for column in range(self.rows.n_linked):
             selector = np.zeros(self.rows.n_columns + 1)
             selector[column] = 1.0
             self._weights[:, self.size] = selector

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from scne.networks._activations import ACTIVATIONS
 from scne.networks._basis import GrowingBasis
-from scne.networks._candidates import pool_generator, uniform_pool
+from scne.networks._candidates import pool_generator, sparse_pool, uniform_pool
 from scne.networks._criteria import Selection, select_candidates
 from scne.networks._search_rows import SearchRows
 from scne.passes import Engine, PoolSums, announce
@@ -41,6 +41,7 @@ class SearchSettings:
     direct_link: bool
     ridge: float
     n_iter_no_change: int | None
+    pool: str = "uniform"
 
 
 class ChosenNodes(NamedTuple):
@@ -159,7 +160,7 @@ def build_network(
     keep : callable or None
         Is given the nodes after each addition.
     """
-    capacity = settings.max_hidden + (rows.n_columns if settings.direct_link else 0)
+    capacity = settings.max_hidden + (rows.n_linked if settings.direct_link else 0)
     basis = GrowingBasis(rows, ACTIVATIONS[settings.activation], capacity, engine, memory_budget, settings.ridge)
     if settings.direct_link:
         basis.append_direct_links()
@@ -177,7 +178,7 @@ def build_network(
             keep(record.chosen())
     if not record.size:
         # Nothing to explain (a constant target, say). One node keeps every shape downstream ordinary.
-        pool = uniform_pool(pool_generator(seed, member, 0, 0), rows.n_columns, 1, settings.scopes[:1])
+        pool = _pool(rows, settings, 1, settings.scopes[:1], seed, member, 0, 0)
         record.add(pool[:, 0], settings.scopes[0], settings.contraction[-1], basis)
     announce(stage, settings.max_hidden, settings.max_hidden)
     return record.finished(reason)
@@ -201,8 +202,7 @@ def _add_nodes(record: _Record, basis: GrowingBasis, settings: SearchSettings, s
     attempts: Sequence[tuple[float, ...]]
     attempts = [settings.scopes] if settings.scope_search == "together" else [(y,) for y in settings.scopes]
     for attempt, scopes in enumerate(attempts):
-        generator = pool_generator(seed, member, node, attempt)
-        pool = uniform_pool(generator, basis.rows.n_columns, settings.n_candidates, scopes)
+        pool = _pool(basis.rows, settings, settings.n_candidates, scopes, seed, member, node, attempt)
         sums = _score(basis, pool, node, settings)
         while (chosen := _select(basis, sums, node, settings)) is not None:
             for candidate in chosen.candidates:
@@ -213,6 +213,15 @@ def _add_nodes(record: _Record, basis: GrowingBasis, settings: SearchSettings, s
             # All of them depended on present nodes to the precision of the search: out with them, on to the next best.
             sums.moments[:, chosen.candidates] = 0.0
     return False
+
+
+def _pool(
+    rows: SearchRows, settings: SearchSettings, n_candidates: int, scopes: Sequence[float], seed: int, *name: int
+) -> NDArray[np.float64]:
+    generator = pool_generator(seed, *name)
+    if settings.pool == "sparse":
+        return sparse_pool(generator, rows, n_candidates, scopes)
+    return uniform_pool(generator, rows.n_columns, n_candidates, scopes)
 
 
 def _batch_size(node: int, settings: SearchSettings) -> int:

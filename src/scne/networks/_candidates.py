@@ -1,13 +1,21 @@
-"""Pools of candidate nodes, drawn from the seed alone.
+"""Pools of candidate nodes, drawn from the seed.
 
-A pool is named by its seed, its network, the node to come and the attempt. It depends neither on the data nor on how
-many pools were drawn before, so a search can be cut, resumed or spread over machines without changing a node.
+A pool is named by its seed, its network, the node to come and the attempt. It does not depend on how many pools were
+drawn before, so a search can be cut, resumed or spread over machines without changing a node. Uniform pools do not even
+look at the data; sparse ones take their centres from rows.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from scne.networks._search_rows import SearchRows
+
+POOLS = ("uniform", "sparse")
+# How many columns a sparse node may look at, all of them being the last. Targets are often sums of functions of one,
+# two or three columns, and a node that looks at others besides has their noise in it.
+_COLUMN_COUNTS = (1, 2, 3, 4, 8, 16, np.iinfo(np.intp).max)
 
 
 def pool_generator(seed: int, *name: int) -> np.random.Generator:
@@ -43,3 +51,61 @@ def uniform_pool(
     """
     reach = np.resize(np.asarray(scopes, dtype=np.float64), n_candidates)
     return generator.uniform(-1.0, 1.0, size=(n_columns + 1, n_candidates)) * reach
+
+
+def sparse_pool(
+    generator: np.random.Generator, rows: SearchRows, n_candidates: int, scopes: Sequence[float]
+) -> NDArray[np.float64]:
+    """Candidates that look at a few columns each, with a row of the data on their centre.
+
+    The weights are a random direction in the features of the chosen columns, of length Y. The bias makes the argument
+    of the activation zero at a random row, so that the node bends where there are data; with a uniform bias most wide
+    nodes would be constant on all rows.
+
+    Parameters
+    ----------
+    generator : numpy Generator
+    rows : SearchRows
+    n_candidates : int
+    scopes : sequence of float
+        Y; the candidates take turns.
+
+    Returns
+    -------
+    ndarray of shape (d + 1, n_candidates)
+        The biases are the last row.
+    """
+    features = np.arange(rows.n_columns) if rows.feature_columns is None else rows.feature_columns
+    chosen = _few_columns(generator, int(features.max()) + 1, rows.column_groups, n_candidates)
+    directions = generator.standard_normal((len(features), n_candidates))
+    directions *= chosen[features]
+    reach = np.resize(np.asarray(scopes, dtype=np.float64), n_candidates)
+    directions *= reach / np.linalg.norm(directions, axis=0)
+    centres = rows.rows_at(generator.random(n_candidates)).astype(np.float64)
+    return np.vstack([directions, -np.einsum("dt,td->t", directions, centres)])
+
+
+def _few_columns(
+    generator: np.random.Generator, n_columns: int, groups: tuple[NDArray[np.intp], ...], n_candidates: int
+) -> NDArray[np.bool_]:
+    """Which columns each candidate looks at, shape (n_columns, n_candidates).
+
+    With groups, every second candidate stays within one of them, and the others meet all groups equally often, so that
+    a source of many columns does not drown one of few.
+    """
+    counts = np.minimum(_COLUMN_COUNTS, n_columns)[generator.integers(len(_COLUMN_COUNTS), size=n_candidates)]
+    # Waiting times: the first k to arrive are chosen, and a column of a small group comes at a higher rate.
+    waiting = generator.exponential(size=(n_columns, n_candidates))
+    if groups:
+        rates = np.zeros(n_columns)
+        for group in groups:
+            rates[group] += 1.0 / len(group)
+        waiting /= np.where(rates > 0, rates, 1.0 / n_columns)[:, None]
+        within = generator.integers(len(groups), size=n_candidates)
+        for candidate in range(0, n_candidates, 2):
+            group = groups[within[candidate]]
+            outside = np.ones(n_columns, dtype=bool)
+            outside[group] = False
+            waiting[outside, candidate] = np.inf
+            counts[candidate] = min(counts[candidate], len(group))
+    return waiting.argsort(axis=0).argsort(axis=0) < counts

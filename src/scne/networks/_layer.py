@@ -1,28 +1,29 @@
 """The hidden layer: what is fixed once a base model has been built."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scne.networks._activations import ACTIVATIONS
-from scne.rows import ColumnScaling
+from scne.rows import InputScaling
 
 
 @dataclass(frozen=True)
 class HiddenLayer:
     """Random nodes on some columns of the input, immutable.
 
-    Node l outputs phi(w_l' x + b_l) for the scaled columns x of its group. With direct links (RVFL) the scaled columns
-    themselves follow the nodes as further outputs.
+    Node l outputs phi(w_l' x + b_l) for the scaled columns x of its group, and their ramps where the scaling makes
+    some. With direct links (RVFL) the scaled columns themselves follow the nodes as further outputs.
 
     Attributes
     ----------
     columns : ndarray of int, shape (d_m,)
         The group's columns in the full input.
-    scaling : ColumnScaling
+    scaling : ColumnScaling or RampScaling
         Of those columns.
-    weights : ndarray of shape (d_m, L)
+    weights : ndarray of shape (d_m, L), or (d_m + k, L) with k ramps
     biases : ndarray of shape (L,)
     activation : str
     direct_link : bool
@@ -30,6 +31,7 @@ class HiddenLayer:
     Examples
     --------
     >>> import numpy as np
+    >>> from scne.rows import ColumnScaling
     >>> scaling = ColumnScaling(np.zeros(1), np.ones(1))
     >>> layer = HiddenLayer(np.array([1]), scaling, np.array([[2.0]]), np.array([0.0]), "tanh")
     >>> layer.outputs(np.array([[9.0, 0.5]])).round(4)
@@ -37,7 +39,7 @@ class HiddenLayer:
     """
 
     columns: NDArray[np.intp]
-    scaling: ColumnScaling
+    scaling: InputScaling
     weights: NDArray[np.float64]
     biases: NDArray[np.float64]
     activation: str
@@ -55,16 +57,31 @@ class HiddenLayer:
 
     def outputs(self, inputs: NDArray) -> NDArray[np.float64]:
         """H_m of Eq. (21) for rows of the full input, shape (n, L) or (n, L + d_m), in float64."""
-        scaled = self.scaling.apply(inputs[:, self.columns])
+        return self._of_scaled(self._scaled(inputs))
+
+    def _scaled(self, inputs: NDArray) -> NDArray[np.float64]:
+        return self.scaling.apply(inputs[:, self.columns])
+
+    def _of_scaled(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
         hidden = np.empty((len(scaled), self.n_outputs))
         nodes = scaled @ self.weights
         nodes += self.biases
         hidden[:, : self.n_nodes] = ACTIVATIONS[self.activation](nodes)
         if self.direct_link:
-            hidden[:, self.n_nodes :] = scaled
+            hidden[:, self.n_nodes :] = scaled[:, : len(self.columns)]
         return hidden
 
 
-def joint_outputs(layers: tuple[HiddenLayer, ...], inputs: NDArray) -> NDArray[np.float64]:
+def each_outputs(layers: Sequence[HiddenLayer], inputs: NDArray) -> Iterator[NDArray[np.float64]]:
+    """H_m of one layer after the other; neighbours that share their columns and scaling have them scaled once."""
+    last: HiddenLayer | None = None
+    for layer in layers:
+        if last is None or layer.scaling is not last.scaling or not np.array_equal(layer.columns, last.columns):
+            scaled = layer._scaled(inputs)
+        yield layer._of_scaled(scaled)
+        last = layer
+
+
+def joint_outputs(layers: Sequence[HiddenLayer], inputs: NDArray) -> NDArray[np.float64]:
     """H = [H_1 ... H_M] of the ensemble for a block of rows, shape (n, sum of L_m)."""
-    return np.hstack([layer.outputs(inputs) for layer in layers])
+    return np.hstack(list(each_outputs(layers, inputs)))

@@ -1,6 +1,7 @@
 """The rows on which a network is searched, prepared once and read at every node."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from scne.networks._activations import Activation
 from scne.passes import Engine, stripe_rows
-from scne.rows import ArrayRows, ColumnScaling
+from scne.rows import ArrayRows, ColumnScaling, InputScaling, content_keys
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,13 @@ class SearchRows:
         Rows from this one on are validation rows.
     training_weight, validation_weight : float
         Sums of the row weights of the two parts.
+    feature_columns : ndarray of int, shape (d,) or None
+        The column of the network from which each scaled feature was made; None when each is its own column.
+    column_groups : tuple of ndarray of int
+        Columns of the network that belong together; empty when nothing is known of them.
+    keys : ndarray of uint64, shape (n_training,) or None
+        Keys of the training rows by what they held before they were scaled: scaled values of the same rows may differ
+        in their last bit when the rows come in another order. None takes the scaled values.
     """
 
     inputs: NDArray[Any]
@@ -37,6 +45,9 @@ class SearchRows:
     n_training: int
     training_weight: float
     validation_weight: float
+    feature_columns: NDArray[np.intp] | None = None
+    column_groups: tuple[NDArray[np.intp], ...] = ()
+    keys: NDArray[np.uint64] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -47,6 +58,56 @@ class SearchRows:
     def n_columns(self) -> int:
         """d, the inputs of the network."""
         return self.inputs.shape[1] - 1
+
+    @property
+    def n_linked(self) -> int:
+        """Inputs that a direct link passes on: the columns, which come first, and not what was made of them."""
+        return self.n_columns if self.feature_columns is None else int(self.feature_columns.max()) + 1
+
+    @cached_property
+    def _keys(self) -> NDArray[np.uint64]:
+        return content_keys(self.inputs[: self.n_training, :-1]) if self.keys is None else self.keys
+
+    @cached_property
+    def canonical_order(self) -> NDArray[np.intp]:
+        """Training rows in an order that depends on what they hold alone, and is as good as random."""
+        order = np.argsort(self._keys, kind="stable")
+        return order if self.root_weights is None else order[self.root_weights[order] > 0]
+
+    @cached_property
+    def n_distinct(self) -> int:
+        """Training rows that differ from each other, of those that count."""
+        keys = self._keys[self.canonical_order]
+        return 1 + int(np.count_nonzero(np.diff(keys)))
+
+    def rows_at(self, shares: NDArray[np.float64]) -> NDArray[Any]:
+        """Inputs (k, d) of the training rows at some shares, in [0, 1), of the whole weight in canonical order."""
+        order = self.canonical_order
+        if self.root_weights is None:
+            places = (shares * len(order)).astype(np.intp)
+        else:
+            reached = np.cumsum(np.square(self.root_weights[order], dtype=np.float64))
+            places = np.minimum(np.searchsorted(reached, shares * reached[-1], side="right"), len(order) - 1)
+        return self.inputs[order[places], :-1]
+
+    def first_training(self, n: int) -> "SearchRows":
+        """The first n training rows in canonical order, and nothing to watch."""
+        if n >= self.n_training and self.n_rows == self.n_training:
+            return self
+        chosen = self.canonical_order[:n]
+        roots = None if self.root_weights is None else self.root_weights[chosen]
+        weight = float(len(chosen)) if roots is None else float(np.square(roots, dtype=np.float64).sum())
+        return SearchRows(
+            self.inputs[chosen],
+            self.targets[chosen],
+            roots,
+            len(chosen),
+            weight,
+            0.0,
+            self.feature_columns,
+            self.column_groups,
+            self._keys[chosen],
+        )
 
     def stripes(self, widen: int = 1) -> list[slice]:
         """Row ranges for the kernels; none holds both training and validation rows."""
@@ -77,7 +138,7 @@ class SearchRows:
 def prepare_search(
     rows: ArrayRows,
     columns: NDArray[np.intp],
-    scaling: ColumnScaling,
+    scaling: InputScaling,
     target_scaling: ColumnScaling,
     engine: Engine,
     validation: NDArray[np.intp] | None = None,
@@ -90,8 +151,9 @@ def prepare_search(
     ----------
     rows : ArrayRows
     columns : ndarray of int
-    scaling, target_scaling : ColumnScaling
-        Of the group's columns, and of the targets.
+    scaling : ColumnScaling or RampScaling
+        Of the group's columns.
+    target_scaling : ColumnScaling
     engine : Engine
     validation : ndarray of int or None
         Rows of `rows` to watch instead of fitting them.
@@ -112,7 +174,7 @@ def prepare_search(
     counts = [source.n_rows if chosen is None else len(chosen) for source, chosen in parts]
     q = 1 if rows.targets is None else rows.targets.shape[1]
     weighted = any(source.weights is not None for source, _ in parts)
-    inputs = np.ones((sum(counts), len(columns) + 1), dtype=dtype)
+    inputs = np.ones((sum(counts), len(scaling.feature_columns) + 1), dtype=dtype)
     targets = np.empty((sum(counts), q))
     root_weights = np.ones(sum(counts)) if weighted else None
     for (source, chosen), first in zip(parts, np.cumsum([0, *counts[:-1]]), strict=True):
@@ -146,4 +208,6 @@ def prepare_search(
         n_training,
         float(weights[:n_training].sum()),
         float(weights[n_training:].sum()),
+        scaling.feature_columns,
+        keys=content_keys(rows.inputs[:, columns] if parts[0][1] is None else rows.inputs[parts[0][1]][:, columns]),
     )

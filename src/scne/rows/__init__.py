@@ -4,10 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from scne.rows._blocks import ArrayRows, RowBlock, RowSource
+from scne.rows._content import content_keys
 from scne.rows._data_error import DataError
-from scne.rows._groups import FeatureGroup, resolve_groups
+from scne.rows._groups import FeatureGroup, all_columns, resolve_groups
 from scne.rows._groups_file import read_groups
+from scne.rows._ramps import RampScaling, learn_ramps
 from scne.rows._scaling import (
+    INPUT_SCALINGS,
     SCALINGS,
     ColumnScaling,
     ColumnStatistics,
@@ -40,7 +43,11 @@ _WITH_ARROW = {
     "sample_positions": "_sample",
 }
 
+# How the inputs of a network are scaled.
+InputScaling = ColumnScaling | RampScaling
+
 __all__ = [
+    "INPUT_SCALINGS",
     "SCALINGS",
     "ArrayRows",
     "ColumnScaling",
@@ -52,13 +59,18 @@ __all__ = [
     "FeatureGroup",
     "FileFacts",
     "FileRows",
+    "InputScaling",
+    "RampScaling",
     "RowBlock",
     "RowSample",
     "RowSource",
     "SampleDrawer",
+    "all_columns",
     "column_statistics",
+    "content_keys",
     "encoded_rows",
     "input_statistics",
+    "learn_ramps",
     "learn_scaling",
     "open_rows",
     "read_groups",

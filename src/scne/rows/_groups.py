@@ -24,30 +24,23 @@ class FeatureGroup:
     columns: NDArray[np.intp]
 
 
-def resolve_groups(
-    groups: Any, n_columns: int, column_names: Sequence[str] | None = None, n_estimators: int = 10
-) -> tuple[FeatureGroup, ...]:
+def resolve_groups(groups: Any, n_columns: int, column_names: Sequence[str] | None = None) -> tuple[FeatureGroup, ...]:
     """Turn what a user wrote for `groups` into column positions.
 
     Parameters
     ----------
-    groups : mapping of name to columns, sequence of columns, or None
+    groups : mapping of name to columns, or sequence of columns
         The columns of a group are names, positions (negative ones count from the end), a slice or a boolean
-        mask. Groups may overlap. None gives `n_estimators` groups that each hold every column.
+        mask. Groups may overlap.
     n_columns : int
     column_names : sequence of str or None
         Needed only when a group names its columns.
-    n_estimators : int
-        How many groups None stands for.
 
     Examples
     --------
     >>> resolve_groups({"gas": ["SO2"], "air": slice(1, 3)}, 3, ["SO2", "TEMP", "PRES"])
     (FeatureGroup(name='gas', columns=array([0])), FeatureGroup(name='air', columns=array([1, 2])))
     """
-    if groups is None:
-        every_column = np.arange(n_columns)
-        return tuple(FeatureGroup(f"network {m + 1}", every_column) for m in range(n_estimators))
     if isinstance(groups, Mapping):
         named = [(str(name), columns) for name, columns in groups.items()]
     elif isinstance(groups, Sequence) and not isinstance(groups, str):
@@ -62,6 +55,17 @@ def resolve_groups(
     if not named:
         raise ValueError("groups is empty; give at least one group of columns, or None for all columns.")
     return tuple(FeatureGroup(name, _positions(name, spec, n_columns, column_names)) for name, spec in named)
+
+
+def all_columns(n_columns: int, n_groups: int, name: str) -> tuple[FeatureGroup, ...]:
+    """Groups that hold every column, numbered from 1.
+
+    Examples
+    --------
+    >>> [group.name for group in all_columns(3, 2, "network")]
+    ['network 1', 'network 2']
+    """
+    return tuple(FeatureGroup(f"{name} {m + 1}", np.arange(n_columns)) for m in range(n_groups))
 
 
 def _positions(group: str, columns: Any, n_columns: int, column_names: Sequence[str] | None) -> NDArray[np.intp]:

@@ -11,17 +11,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from scne.rows._content import mixed
+
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _BLOCK = 1 << 16
 _MOST_PIECES = 256
-
-
-def _mixed(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The output function of splitmix64 (Steele, Lea and Flood 2014), a one-to-one map of 64-bit numbers."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 def row_keys(seed: int, start: int, stop: int) -> NDArray[np.uint64]:
@@ -34,8 +29,8 @@ def row_keys(seed: int, start: int, stop: int) -> NDArray[np.uint64]:
     >>> bool((row_keys(0, 5, 10) == row_keys(0, 0, 10)[5:]).all())
     True
     """
-    state = _mixed(np.array([(int(seed) + _GOLDEN) & _MASK], dtype=np.uint64))
-    return _mixed(state + np.arange(start + 1, stop + 1, dtype=np.uint64) * np.uint64(_GOLDEN))
+    state = mixed(np.array([(int(seed) + _GOLDEN) & _MASK], dtype=np.uint64))
+    return mixed(state + np.arange(start + 1, stop + 1, dtype=np.uint64) * np.uint64(_GOLDEN))
 
 
 def _smallest(keys: NDArray[np.uint64], size: int) -> NDArray[np.intp]:

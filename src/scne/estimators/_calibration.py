@@ -1,0 +1,135 @@
+"""Prediction intervals by split conformal prediction: how wrong the fit was on rows that it had not seen.
+
+For a row from where the training rows came from, |y - prediction| is below the k-th smallest of n such errors with a
+probability of k / (n + 1), whatever the model and the noise are (Vovk, Gammerman and Shafer 2005). So the interval of
+level p is the prediction and, to both sides, the error number ceil((n + 1) p). It has the same width everywhere.
+
+The errors must come from weights that were solved without the rows which measure them. The model that is kept is solved
+on all rows and fits them closer than it fits new ones: its own errors there would make every interval too narrow.
+What is left is small: the held-out rows had a say in the number of nodes, lambda and the ridge, which narrows the
+intervals a little, and the kept model has seen more rows than the one that was measured, which widens them a little.
+"""
+
+from collections.abc import Callable, Sequence
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.estimators._members import mean_output
+from scne.estimators._parameters import check_real
+from scne.estimators._site import BuildingSite
+from scne.networks import HiddenLayer
+from scne.passes import Engine
+
+# Errors that a model keeps: the coverage of an interval is then at most 1/10,001 above what all errors would give.
+MOST_ERRORS = 10_000
+# Keeps rounding from moving a place that is a whole number, such as 0.9 times 10, on to the next.
+_ROUNDING = 1e-9
+
+
+class PredictionInterval(NamedTuple):
+    """Predictions and the ends of their intervals, each of shape (n,) or (n, q).
+
+    Attributes
+    ----------
+    prediction, lower, upper : ndarray, or Dask array
+    """
+
+    prediction: Any
+    lower: Any
+    upper: Any
+
+
+def calibrate(
+    site: BuildingSite,
+    layers: Sequence[HiddenLayer],
+    weights: NDArray[np.float64],
+    weights_without: Callable[[], NDArray[np.float64]] | None,
+    threads: int,
+) -> NDArray[np.float64] | None:
+    """Absolute errors on the rows that a fit held out, in units of y, ascending, shape (m, q).
+
+    Parameters
+    ----------
+    site : BuildingSite
+    layers : sequence of HiddenLayer
+    weights : ndarray of shape (L, q)
+        Of the model that is kept. They have not seen validation rows that the user gave.
+    weights_without : callable or None
+        Solves for the weights without the rows that were held out; None where that is not possible.
+    threads : int
+
+    Returns
+    -------
+    ndarray, or None when no row was held out
+    """
+    if site.watched is not None:
+        rows = site.watched
+    elif site.validation is not None and weights_without is not None:
+        rows, weights = site.rows.take(site.validation), weights_without()
+    else:
+        return None
+    if not np.isfinite(weights).all():
+        # An iteration that diverged.
+        return None
+    ends = np.cumsum([layer.n_outputs for layer in layers])[:-1]
+    with Engine(threads) as engine:
+        outputs = mean_output(rows.inputs, layers, np.split(np.ascontiguousarray(weights), ends), engine)
+    assert rows.targets is not None
+    return kept_errors(np.abs(site.target_scaling.undo(outputs) - rows.targets), rows.weights)
+
+
+def kept_errors(errors: NDArray[np.float64], weights: NDArray | None = None) -> NDArray[np.float64]:
+    """At most MOST_ERRORS order statistics of each column, chosen so that n need not be known.
+
+    Of m that are kept the j-th is the least error that a share of j / (m + 1) of the rows, a new one among them, does
+    not exceed: all errors when n = m, and else error number ceil(j (n + 1) / (m + 1)). Rows count by their weights; a
+    new one has their mean.
+
+    Examples
+    --------
+    >>> kept_errors(np.array([[3.0], [1.0], [2.0]])).ravel()
+    array([1., 2., 3.])
+    >>> kept_errors(np.arange(1.0, 20_002.0)[:, None])[[0, -1], 0].tolist()  # of 20,001 errors
+    [2.0, 20000.0]
+    """
+    if weights is not None:
+        errors, weights = errors[weights > 0], weights[weights > 0]
+    n = len(errors)
+    shares = np.full(n, 1.0 / (n + 1)) if weights is None else weights / (weights.sum() * (1.0 + 1.0 / n))
+    kept = np.empty((min(n, MOST_ERRORS), errors.shape[1]))
+    wanted = np.arange(1, len(kept) + 1) / (len(kept) + 1)
+    for output, column in enumerate(errors.T):
+        order = np.argsort(column, kind="stable")
+        places = np.searchsorted(np.cumsum(shares[order]), wanted - _ROUNDING)
+        kept[:, output] = column[order][np.minimum(places, n - 1)]
+    return kept
+
+
+def half_widths(model: Any, interval: Any) -> NDArray[np.float64]:
+    """How far the interval of a level reaches to each side, for each output of a fitted model, shape (q,)."""
+    level = check_real("interval", interval, below=1.0, open_left=True)
+    errors = getattr(model, "calibration_", None)
+    if errors is None:
+        raise ValueError(
+            "This model cannot give prediction intervals, because it knows no errors on rows that its fit held out: "
+            "pass X_val and y_val to fit, or give the SCNRegressor a validation_fraction. (A reweighted model, one "
+            "fitted with matrix_free=True and a validation_fraction, and one from a file of an older scne know none "
+            "either.)"
+        )
+    n = len(errors)
+    place = max(1, ceil((n + 1) * level - _ROUNDING))
+    if place > n:
+        raise ValueError(
+            f"interval is {interval!r}, but {n} held-out rows are enough for at most {n / (n + 1):.4g}; ask for less, "
+            "or hold out more rows (X_val, or validation_fraction)."
+        )
+    return errors[place - 1]
+
+
+def around(prediction: Any, widths: NDArray[np.float64], flat: bool) -> PredictionInterval:
+    """Intervals of the given half widths, for predictions of shape (n, q), or (n,) when there is one flat output."""
+    reach = widths[0] if flat else widths
+    return PredictionInterval(prediction, prediction - reach, prediction + reach)

@@ -1,0 +1,145 @@
+"""The linear part of a target, taken off before networks are built and added again to what they say.
+
+On few noisy rows a plain linear model is hard to beat, and networks that have to draw straight lines with bent nodes
+lose to it. With the linear part off, what networks are left with is small where there is little more to find, and the
+ridge that is chosen for them may make nearly nothing of it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from scne.estimators._cluster import ClusterRows
+from scne.estimators._data import TrainingData
+from scne.networks import HiddenLayer
+from scne.rows import ArrayRows, ColumnScaling, RampScaling, RowBlock, RowSource, column_statistics, learn_scaling
+
+# Ridges that are tried, relative to the mean diagonal of the columns' Gram matrix.
+_RELATIVE_RIDGES = np.geomspace(1e-6, 1e3, 19)
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A linear function of the columns.
+
+    Attributes
+    ----------
+    scaling : ColumnScaling
+        Of all columns, to mean 0 and deviation 1.
+    weights : ndarray of shape (d, q)
+        In units of y for a column's deviation.
+    """
+
+    scaling: ColumnScaling
+    weights: NDArray[np.float64]
+
+    @cached_property
+    def layer(self) -> HiddenLayer:
+        """A hidden layer without nodes, whose direct links pass all columns on."""
+        return _links(self.scaling)
+
+    def apply(self, inputs: NDArray) -> NDArray[np.float64]:
+        """Its values (n, q), in units of y."""
+        return self.layer.outputs(inputs) @ self.weights
+
+    def taken_off(self, block: RowBlock) -> RowBlock:
+        """The same rows with what is left of their targets."""
+        assert block.targets is not None
+        return replace(block, targets=block.targets - self.apply(block.inputs))
+
+
+def _links(scaling: ColumnScaling) -> HiddenLayer:
+    d, none = scaling.n_columns, np.empty(0)
+    # Without ramps, but with far values limited as those of the networks are.
+    limited = RampScaling(scaling, np.empty(0, dtype=np.intp), none, none)
+    return HiddenLayer(np.arange(d), limited, np.empty((d, 0)), none, "tanh", direct_link=True)
+
+
+def learn_trend(rows: ArrayRows) -> Trend:
+    """Ridge regression on standardised columns, its ridge by generalised cross-validation.
+
+    Its constant is left to the scaling of the targets.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((100, 2))
+    >>> trend = learn_trend(ArrayRows(X, X @ [[3.0], [0.0]]))
+    >>> left = 3 * X[:, :1] - trend.apply(X)  # all but a constant
+    >>> bool(left.std() < 0.01)
+    True
+    """
+    assert rows.targets is not None
+    scaling = learn_scaling(column_statistics(rows.inputs, rows.weights), "standard", clip=True)
+    columns, targets = _links(scaling).outputs(rows.inputs), rows.targets
+    counts = np.ones(len(columns)) if rows.weights is None else np.asarray(rows.weights, dtype=np.float64)
+    total = counts.sum()
+    root = np.sqrt(counts)[:, None]
+    centred = root * (columns - counts @ columns / total)
+    left = root * (targets - counts @ targets / total)
+    sizes, directions = eigh(centred.T @ centred)
+    sizes = np.maximum(sizes, 0.0)
+    moments = directions.T @ (centred.T @ left)
+    best, chosen = np.inf, np.zeros_like(moments)
+    for ridge in _RELATIVE_RIDGES * max(sizes.mean(), np.finfo(float).tiny):
+        weights = moments / (sizes + ridge)[:, None]
+        squares = np.square(left).sum() - (2 * weights * moments - sizes[:, None] * weights**2).sum()
+        freedom = 1.0 + (sizes / (sizes + ridge)).sum()
+        score = squares / (total - freedom) ** 2 if freedom < total else np.inf
+        if score < best:
+            best, chosen = score, weights
+    return Trend(scaling, directions @ chosen)
+
+
+@dataclass(frozen=True)
+class _Detrended:
+    """A source of rows whose trend is taken off as they are read."""
+
+    source: Any
+    trend: Trend
+
+    @property
+    def n_rows(self) -> int:
+        return self.source.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        return self.source.n_columns
+
+    def stripes(self, rows: int, *between: Any) -> Iterator[RowBlock]:
+        return map(self.trend.taken_off, self.source.stripes(rows, *between))
+
+
+def _read_detrended(read: Callable[..., Iterator[RowBlock]], trend: Trend) -> Callable[..., Iterator[RowBlock]]:
+    return lambda *where: map(trend.taken_off, read(*where))
+
+
+def without_trend(data: TrainingData, trend: Trend) -> TrainingData:
+    """The same rows with what the trend leaves of their targets."""
+
+    def taken_off(rows: ArrayRows) -> ArrayRows:
+        assert rows.targets is not None
+        return ArrayRows(rows.inputs, rows.targets - trend.apply(rows.inputs), rows.weights)
+
+    rows: RowSource | ClusterRows
+    if isinstance(data.rows, ClusterRows):
+        rows = replace(data.rows, read=_read_detrended(data.rows.read, trend))
+    elif isinstance(data.rows, ArrayRows):
+        rows = taken_off(data.rows)
+    else:
+        rows = _Detrended(data.rows, trend)
+    search = rows if data.search is data.rows else taken_off(data.search)
+    assert isinstance(search, ArrayRows)
+    assert search.targets is not None
+    return replace(
+        data,
+        rows=rows,
+        search=search,
+        watched=None if data.watched is None else taken_off(data.watched),
+        # On the sample, in memory as in files: the targets of all rows are known only with their trend.
+        target_statistics=column_statistics(search.targets, search.weights),
+    )

@@ -1,0 +1,208 @@
+"""Tuning: all nodes of a searched network moved a little, together, towards a lower squared error.
+
+The search finds nodes one at a time, each the best of a pool for what the ones before it had left over. Nothing goes
+back to the first nodes once the later ones are there. Tuning does: stochastic gradient steps (Adam, Kingma and Ba 2015)
+on input weights, biases and output weights, from where the search ended. A weight that the search left at zero stays
+there, so a node keeps its columns, and with them what the search found out about which columns belong together.
+
+The output weights of this stage are thrown away: the ensemble solves for its own.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from scne.networks._activations import Activation
+from scne.networks._search_rows import SearchRows
+
+# Rates of Adam's two running means. The second forgets faster than is usual, because the steps are few.
+_MEAN_DECAY, _SQUARE_DECAY = 0.9, 0.95
+_NO_DIVISION_BY_ZERO = 1e-8
+# Share of the steps during which the rate rises.
+_WARM_UP = 0.2
+# Rows on which the first output weights are solved, and their ridge for each row.
+_START_ROWS, _START_RIDGE = 4_000, 1e-4
+# Few rows need many rounds, but not more than this many steps for each of them.
+_LEAST_STEPS, _STEPS_PER_ROW = 500, 10
+# Fewer different rows than these are followed too closely by what the search finds already.
+FEWEST_TO_TUNE = 100
+
+
+@dataclass(frozen=True)
+class TuningSettings:
+    """How nodes are tuned.
+
+    Attributes
+    ----------
+    epochs : float
+        Rounds over the rows of the search; few rows get more.
+    batch_rows : int
+        Rows of one step; all of them when there are no more.
+    input_rate, output_rate : float
+        Largest steps of a weight between inputs and nodes, and between nodes and outputs.
+    """
+
+    epochs: float
+    batch_rows: int = 512
+    input_rate: float = 4e-2
+    output_rate: float = 4e-2
+
+    def n_steps(self, rows: SearchRows) -> int:
+        """Steps on some rows; rows that are repeated do not make more of them while all fit one batch."""
+        least = min(_LEAST_STEPS, _STEPS_PER_ROW * rows.n_distinct)
+        if rows.n_training <= self.batch_rows:
+            return least
+        return max(least, round(self.epochs * rows.n_training / self.batch_rows))
+
+
+def tune_nodes(
+    rows: SearchRows,
+    weights: NDArray[np.float64],
+    activation: Activation,
+    linked: bool,
+    settings: TuningSettings,
+    generator: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Nodes after tuning, for nodes with weights (d + 1, L), the biases being the last row.
+
+    Parameters
+    ----------
+    rows : SearchRows
+        Only the training rows are looked at.
+    weights : ndarray of shape (d + 1, L)
+    activation : Activation
+    linked : bool
+        Whether the outputs also see the columns directly.
+    settings : TuningSettings
+    generator : numpy Generator
+        Draws the order of the rows.
+
+    Returns
+    -------
+    ndarray of shape (d + 1, L), zero where `weights` is; the weights as they are when there are too few rows
+    """
+    if rows.n_distinct < FEWEST_TO_TUNE:
+        return weights
+    n = rows.n_training
+    # Steps along the gradient of a random batch need no more than single precision, whatever the search needed.
+    dtype = rows.inputs.dtype if n <= settings.batch_rows else np.dtype(np.float32)
+    inputs = np.ascontiguousarray(rows.inputs[:n], dtype=dtype)
+    targets = rows.targets[:n].astype(dtype)
+    root_weights = None if rows.root_weights is None else rows.root_weights[:n, None].astype(dtype)
+    n_links = rows.n_linked if linked else 0
+    d, n_nodes = weights.shape
+    q = targets.shape[1]
+
+    # The gains of the activation go into the weights on both sides, so that each step runs its core alone.
+    nodes = (weights * activation.input_gain).astype(dtype)
+    start = _first_output_weights(rows, nodes, activation, n_links)
+    parameters = np.concatenate([nodes.ravel(), start.ravel().astype(dtype)])
+    nodes, outputs, links = _views(parameters, d, n_nodes, n_links, q)
+    gradient = np.empty_like(parameters)
+    node_gradient, output_gradient, link_gradient = _views(gradient, d, n_nodes, n_links, q)
+    rates = np.full(len(parameters), settings.output_rate, dtype=dtype)
+    rates[: d * n_nodes] = np.where(weights.ravel() != 0.0, settings.input_rate * activation.input_gain, 0.0)
+
+    adam = _Adam(parameters, gradient, rates)
+    batch = min(n, settings.batch_rows)
+    steps = settings.n_steps(rows)
+    hidden = np.empty((batch, n_nodes), dtype=dtype)
+    backward = np.empty((batch, n_nodes), dtype=dtype)
+    # Two over the weight that an average batch has: the gradient of a mean of squares.
+    scale = dtype.type(2.0 * n / (batch * rows.training_weight))
+    position, order = n, np.arange(n)
+    for step in range(steps):
+        if batch < n:
+            if position + batch > n:
+                order, position = generator.permutation(n), 0
+            chosen: Any = order[position : position + batch]
+            position += batch
+        else:
+            chosen = slice(None)
+        x, roots = inputs[chosen], None if root_weights is None else root_weights[chosen]
+        np.matmul(x, nodes, out=hidden)
+        activation.core(hidden)
+        error = hidden @ outputs
+        if n_links:
+            error += x[:, :n_links] @ links
+        if roots is not None:
+            error *= roots
+        error -= targets[chosen]
+        if roots is not None:
+            error *= roots
+        error *= scale
+        np.matmul(hidden.T, error, out=output_gradient)
+        if n_links:
+            np.matmul(x[:, :n_links].T, error, out=link_gradient)
+        activation.core_slope(hidden)
+        np.matmul(error, outputs.T, out=backward)
+        backward *= hidden
+        np.matmul(x.T, backward, out=node_gradient)
+        adam.step(_rate_at(step, steps))
+    return nodes.astype(np.float64) / activation.input_gain
+
+
+def _rate_at(step: int, steps: int) -> float:
+    """Share of the full rate: up in a line, then down along half a cosine."""
+    rising = min(1.0, (step + 1) / (_WARM_UP * steps))
+    return rising * 0.5 * (1.0 + float(np.cos(np.pi * step / steps)))
+
+
+def _views(flat: NDArray, d: int, n_nodes: int, n_links: int, q: int) -> tuple[NDArray, NDArray, NDArray]:
+    """Input weights (d, L), output weights (L, q) and direct ones (n_links, q) as parts of one vector."""
+    first, second = d * n_nodes, d * n_nodes + n_nodes * q
+    return (
+        flat[:first].reshape(d, n_nodes),
+        flat[first:second].reshape(n_nodes, q),
+        flat[second:].reshape(n_links, q),
+    )
+
+
+def _first_output_weights(
+    rows: SearchRows, nodes: NDArray, activation: Activation, n_links: int
+) -> NDArray[np.float64]:
+    """Ridge solution on some of the rows, shape (L + n_links, q)."""
+    some = rows.canonical_order[:_START_ROWS]
+    inputs = rows.inputs[some].astype(nodes.dtype, copy=False)
+    hidden = inputs @ nodes
+    activation.core(hidden)
+    columns = np.hstack([hidden, inputs[:, :n_links]]).astype(np.float64)
+    if rows.root_weights is not None:
+        columns *= rows.root_weights[some, None]
+    gram = columns.T @ columns
+    weight = len(some) if rows.root_weights is None else float(np.square(rows.root_weights[some]).sum())
+    gram[np.diag_indices_from(gram)] += _START_RIDGE * weight
+    return cho_solve(cho_factor(gram), columns.T @ rows.targets[some])
+
+
+class _Adam:
+    """Steps along the gradient, each weight by its rate over the root mean square of its own recent gradients."""
+
+    def __init__(self, parameters: NDArray, gradient: NDArray, rates: NDArray) -> None:
+        self.parameters, self.gradient, self.rates = parameters, gradient, rates
+        self.mean, self.square = np.zeros_like(parameters), np.zeros_like(parameters)
+        self.move = np.empty_like(parameters)
+        self.taken = 0
+
+    def step(self, share: float) -> None:
+        """One step, at a share of the rates."""
+        self.taken += 1
+        move = self.move
+        np.subtract(self.gradient, self.mean, out=move)
+        move *= 1.0 - _MEAN_DECAY
+        self.mean += move
+        np.multiply(self.gradient, self.gradient, out=move)
+        move -= self.square
+        move *= 1.0 - _SQUARE_DECAY
+        self.square += move
+        np.sqrt(self.square, out=move)
+        # Both means start at zero; dividing by what has been counted so far makes up for it.
+        move *= 1.0 / np.sqrt(1.0 - _SQUARE_DECAY**self.taken)
+        move += _NO_DIVISION_BY_ZERO
+        np.divide(self.mean, move, out=move)
+        move *= self.rates
+        move *= share / (1.0 - _MEAN_DECAY**self.taken)
+        self.parameters -= move
