@@ -110,19 +110,6 @@ def test_sparse_candidates_have_a_row_on_their_centre():
     assert set(counts) == {1, 2, 3, 4, 8, 16, 20}
 
 
-def test_candidates_meet_groups_equally_often():
-    rows = search_rows(50, d=30)
-    groups = (np.arange(2), np.arange(2, 30))
-    grouped = SearchRows(*(getattr(rows, f) for f in ("inputs", "targets", "root_weights", "n_training")), 50.0, 0.0)
-    grouped = SearchRows(**{**vars(grouped), "column_groups": groups})
-    pool = sparse_pool(pool_generator(0, 1), grouped, 4_000, [1.0]) != 0
-    single = pool[:, np.count_nonzero(pool[:-1], axis=0) == 1]
-    assert 0.4 < single[:2].any(axis=0).mean() < 0.6
-    inside = pool[:, ::2]
-    assert not (inside[:2].any(axis=0) & inside[2:30].any(axis=0)).any()
-    assert (pool[:2, 1::2].any(axis=0) & pool[2:30, 1::2].any(axis=0)).any()
-
-
 @pytest.mark.parametrize(("seed", "signal"), [(0, 1.0), (1, 1.0), (2, 0.3), (3, 0.0)])
 def test_linear_and_noisy_targets_are_fitted_as_well_as_by_ridge_regression(seed, signal):
     """Never worse than ridge regression by more than 2 %, also where there is nothing but lines or noise to find."""

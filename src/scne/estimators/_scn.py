@@ -88,7 +88,7 @@ class SCNRegressor(NetworkRegressor):
     target_scaling : {"0-1", "standard", "none"}, default="standard"
         How targets are scaled inside. Predictions have y's own units.
     n_ramps : int or None, default=None
-        Pieces of a column when scaling is "ramps"; None is 8, or 16 from 12,000 rows on, and less for
+        Pieces of a column when scaling is "ramps"; None is 8, or 12 from 12,000 rows on, and less for
         many columns.
     clip_inputs : bool, default=True
         Limit every column to the range seen in fit, in predictions too: nothing is known beyond it, and an outlier
@@ -206,7 +206,7 @@ class SCNRegressor(NetworkRegressor):
         Further settings override. docs/accuracy.md says what each of these is worth.
         """
         recipe: dict[str, Any] = {
-            "max_hidden": 128,
+            "max_hidden": 100,
             "n_candidates": 50,
             "batch_size": 2,
             "pool": "sparse",
@@ -215,7 +215,7 @@ class SCNRegressor(NetworkRegressor):
             "activation": "tanh",
             "scaling": "ramps",
             "validation_fraction": 0.15,
-            "tuning_epochs": 9,
+            "tuning_epochs": 10,
         }
         return cls(**{**recipe, **settings})
 

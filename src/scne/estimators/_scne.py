@@ -57,10 +57,10 @@ class SCNERegressor(PredictingRegressor):
         Networks when groups is None.
     networks : {"auto", "per group", "across"}, default="auto"
         With groups: "per group" gives every group a network of its own, as in the paper. "across" gives `n_estimators`
-        networks that look at all columns, whose nodes take them from one group or from several, every group being as
-        likely as another. A sum of networks on separate groups cannot see that one group matters more when another
-        has a certain value; networks across the groups can. "auto" is "across" with the default base model, and "per
-        group" with a given one.
+        networks that look at all columns, whose nodes take a few of one group or of several; the groups then name what
+        `permutation_importances` tells apart. A sum of networks on separate groups cannot see that one group matters
+        more when another has a certain value; networks across the groups can. "auto" is "across" with the default
+        base model, and "per group" with a given one.
     trend : {"auto", "linear", "none"}, default="auto"
         "linear" takes a ridge regression on all columns off the target before networks are built, and adds it to their
         output. "auto" is "linear" with the default base model, and "none" with a given one.
@@ -299,7 +299,6 @@ class SCNERegressor(PredictingRegressor):
                 engine,
                 kept,
                 template._n_ramps(),
-                given_groups,
             )
             members = build_members(template, groups, site)
             layers = [member.layer for member in members]

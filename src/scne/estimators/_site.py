@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from scne.estimators._weights import HeldOut
 from scne.ncl import EnsembleSystem
 from scne.networks import ChosenNodes, HiddenLayer, SearchRows, prepare_search
 from scne.passes import Engine
-from scne.rows import ArrayRows, ColumnScaling, FeatureGroup, InputScaling, learn_ramps, learn_scaling
+from scne.rows import ArrayRows, ColumnScaling, InputScaling, learn_ramps, learn_scaling
 
 HELD_OUT_STAGE = "summing held-out rows"
 
@@ -38,8 +38,6 @@ class BuildingSite:
     seed : int
     engine : Engine
     checkpoint : Checkpoint or None
-    groups : tuple of FeatureGroup
-        Groups of columns that came with the data; sparse nodes take their columns from them.
     """
 
     rows: ArrayRows
@@ -50,7 +48,6 @@ class BuildingSite:
     seed: int
     engine: Engine
     checkpoint: Checkpoint | None = None
-    groups: tuple[FeatureGroup, ...] = ()
     _prepared: dict[Any, tuple[InputScaling, SearchRows]] = field(default_factory=dict, repr=False)
     _guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -63,7 +60,6 @@ class BuildingSite:
                 rows = prepare_search(
                     self.rows, columns, scaling, self.target_scaling, self.engine, self.validation, self.watched, dtype
                 )
-                rows = replace(rows, column_groups=_within(self.groups, columns))
                 # Only the last ones are kept: they may be large.
                 self._prepared.clear()
                 self._prepared[key] = scaling, rows
@@ -88,12 +84,6 @@ class BuildingSite:
         return HeldOut(system.without(judged), judged)
 
 
-def _within(groups: Sequence[FeatureGroup], columns: NDArray[np.intp]) -> tuple[NDArray[np.intp], ...]:
-    """Positions among some columns of those of each group."""
-    found = [np.flatnonzero(np.isin(columns, group.columns)) for group in groups]
-    return tuple(places for places in found if len(places))
-
-
 def _held_out_places(data: TrainingData, fraction: float | None, seed: int) -> NDArray[np.intp] | None:
     if fraction is None or data.watched is not None:
         return None
@@ -116,7 +106,6 @@ def open_site(
     engine: Engine,
     checkpoint: Checkpoint | None = None,
     n_ramps: int | None = None,
-    groups: Sequence[FeatureGroup] | None = None,
 ) -> BuildingSite:
     """Learn the scalings in one pass over all rows, and set the search's rows apart."""
     plain = "standard" if scaling == "ramps" else scaling
@@ -128,6 +117,4 @@ def open_site(
     sample = data.search
     validation = _held_out_places(data, validation_fraction, seed)
     inputs = learn_ramps(sample, columns, n_ramps) if scaling == "ramps" else columns
-    return BuildingSite(
-        sample, data.watched, validation, inputs, targets, seed, engine, checkpoint, tuple(groups or ())
-    )
+    return BuildingSite(sample, data.watched, validation, inputs, targets, seed, engine, checkpoint)

@@ -76,7 +76,7 @@ def sparse_pool(
         The biases are the last row.
     """
     features = np.arange(rows.n_columns) if rows.feature_columns is None else rows.feature_columns
-    chosen = _few_columns(generator, int(features.max()) + 1, rows.column_groups, n_candidates)
+    chosen = _few_columns(generator, int(features.max()) + 1, n_candidates)
     directions = generator.standard_normal((len(features), n_candidates))
     directions *= chosen[features]
     reach = np.resize(np.asarray(scopes, dtype=np.float64), n_candidates)
@@ -85,27 +85,7 @@ def sparse_pool(
     return np.vstack([directions, -np.einsum("dt,td->t", directions, centres)])
 
 
-def _few_columns(
-    generator: np.random.Generator, n_columns: int, groups: tuple[NDArray[np.intp], ...], n_candidates: int
-) -> NDArray[np.bool_]:
-    """Which columns each candidate looks at, shape (n_columns, n_candidates).
-
-    With groups, every second candidate stays within one of them, and the others meet all groups equally often, so that
-    a source of many columns does not drown one of few.
-    """
+def _few_columns(generator: np.random.Generator, n_columns: int, n_candidates: int) -> NDArray[np.bool_]:
+    """Which columns each candidate looks at, shape (n_columns, n_candidates)."""
     counts = np.minimum(_COLUMN_COUNTS, n_columns)[generator.integers(len(_COLUMN_COUNTS), size=n_candidates)]
-    # Waiting times: the first k to arrive are chosen, and a column of a small group comes at a higher rate.
-    waiting = generator.exponential(size=(n_columns, n_candidates))
-    if groups:
-        rates = np.zeros(n_columns)
-        for group in groups:
-            rates[group] += 1.0 / len(group)
-        waiting /= np.where(rates > 0, rates, 1.0 / n_columns)[:, None]
-        within = generator.integers(len(groups), size=n_candidates)
-        for candidate in range(0, n_candidates, 2):
-            group = groups[within[candidate]]
-            outside = np.ones(n_columns, dtype=bool)
-            outside[group] = False
-            waiting[outside, candidate] = np.inf
-            counts[candidate] = min(counts[candidate], len(group))
-    return waiting.argsort(axis=0).argsort(axis=0) < counts
+    return generator.random((n_columns, n_candidates)).argsort(axis=0).argsort(axis=0) < counts

@@ -32,8 +32,6 @@ class SearchRows:
         Sums of the row weights of the two parts.
     feature_columns : ndarray of int, shape (d,) or None
         The column of the network from which each scaled feature was made; None when each is its own column.
-    column_groups : tuple of ndarray of int
-        Columns of the network that belong together; empty when nothing is known of them.
     keys : ndarray of uint64, shape (n_training,) or None
         Keys of the training rows by what they held before they were scaled: scaled values of the same rows may differ
         in their last bit when the rows come in another order. None takes the scaled values.
@@ -46,7 +44,6 @@ class SearchRows:
     training_weight: float
     validation_weight: float
     feature_columns: NDArray[np.intp] | None = None
-    column_groups: tuple[NDArray[np.intp], ...] = ()
     keys: NDArray[np.uint64] | None = None
 
     @property
@@ -105,7 +102,6 @@ class SearchRows:
             weight,
             0.0,
             self.feature_columns,
-            self.column_groups,
             self._keys[chosen],
         )
 

@@ -19,14 +19,14 @@ from scne.networks._activations import Activation
 from scne.networks._search_rows import SearchRows
 
 # Rates of Adam's two running means. The second forgets faster than is usual, because the steps are few.
-_MEAN_DECAY, _SQUARE_DECAY = 0.9, 0.95
+_MEAN_DECAY, _SQUARE_DECAY = 0.9, 0.98
 _NO_DIVISION_BY_ZERO = 1e-8
 # Share of the steps during which the rate rises.
 _WARM_UP = 0.2
 # Rows on which the first output weights are solved, and their ridge for each row.
 _START_ROWS, _START_RIDGE = 4_000, 1e-4
 # Few rows need many rounds, but not more than this many steps for each of them.
-_LEAST_STEPS, _STEPS_PER_ROW = 500, 10
+_LEAST_STEPS, _STEPS_PER_ROW = 1_000, 10
 # Fewer different rows than these are followed too closely by what the search finds already.
 FEWEST_TO_TUNE = 100
 
@@ -46,9 +46,9 @@ class TuningSettings:
     """
 
     epochs: float
-    batch_rows: int = 512
-    input_rate: float = 4e-2
-    output_rate: float = 4e-2
+    batch_rows: int = 256
+    input_rate: float = 3e-2
+    output_rate: float = 3e-2
 
     def n_steps(self, rows: SearchRows) -> int:
         """Steps on some rows; rows that are repeated do not make more of them while all fit one batch."""

@@ -20,7 +20,7 @@ from scne.rows._scaling import ColumnScaling
 _FULL_DEVIATIONS = 3.0
 # Many rows can tell finer pieces apart than few. The ramps of all columns together are limited, because the cost of a
 # node grows with them.
-_FEW_RAMPS, _MANY_RAMPS, _MANY_ROWS, _MOST_IN_ALL = 8, 16, 12_000, 256
+_FEW_RAMPS, _MANY_RAMPS, _MANY_ROWS, _MOST_IN_ALL = 8, 12, 12_000, 256
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def learn_ramps(rows: ArrayRows, columns: ColumnScaling, n_ramps: int | None = N
     columns : ColumnScaling
         Of all columns.
     n_ramps : int or None
-        None is 8, or 16 from 12,000 rows on, and no more than give 256 in all (but 2 at least). A column with no more
+        None is 8, or 12 from 12,000 rows on, and no more than give 256 in all (but 2 at least). A column with no more
         than n_ramps + 1 different values gets a ramp between each pair of neighbours; one with two needs none, because
         it is a ramp itself.
     """
