@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load, save, save_file
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.models import ModelFileError, load_model, save_model
+from scne.models import FORMAT_VERSION, ModelFileError, load_model, save_model
 from scne.models._container import KEY, _checksum, _dump
 
 X = np.random.default_rng(0).uniform(size=(60, 3))
@@ -230,10 +230,11 @@ def test_metadata_nested_without_end_are_refused(ensemble):
 def test_a_newer_format_asks_for_an_upgrade(ensemble):
     tensors, document = opened(ensemble)
     # A newer format may compute its checksum otherwise: it must be known as newer without.
-    document |= {"version": 3, "scne": "7.1", "sha256": "other"}
+    document |= {"version": FORMAT_VERSION + 1, "scne": "7.1", "sha256": "other"}
     save_file(tensors, ensemble, {KEY: json.dumps(document)})
     assert refusal(ensemble) == (
-        "was written by scne 7.1 with format 3; this scne reads up to 2: upgrade scne to read it."
+        f"was written by scne 7.1 with format {FORMAT_VERSION + 1}; this scne reads up to {FORMAT_VERSION}: upgrade "
+        "scne to read it."
     )
 
 

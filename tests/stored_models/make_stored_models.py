@@ -13,15 +13,17 @@ from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
 from scne.models import FORMAT_VERSION, save_model
 
 FOLDER = Path(__file__).parent
-NAMES = ["TEMP", "PRES", "SO2", "Ölstand"]
+# Versions 1 and 2 had "TEMP", "PRES", "SO2" and "Ölstand".
+NAMES = ["year", "month", "day", "Ölstand"]
 MODELS = {
     # Version 1 had a plain SCNRegressor(5, n_candidates=20, direct_link=True, ...) for each group here.
     "scne": SCNERegressor(
         SCNRegressor.tuned(max_hidden=5, n_ramps=3),
-        groups={"weather": ["TEMP", "PRES"], "gases": slice("SO2", "Ölstand")},
+        groups={"date": slice("year", "day"), "gases": ["Ölstand"]},
         n_estimators=2,
         networks="across",
-        trend="linear",
+        # Version 2 had "linear".
+        trend="judged",
         random_state=1,
     ),
     "dnne": DNNERegressor(
@@ -42,15 +44,21 @@ def main() -> None:
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=(120, 4)).round(3)
     flat = np.sin(inputs[:, 0]) + inputs[:, 2] * inputs[:, 3]
+    drawn = inputs
     for name, model in MODELS.items():
+        inputs = drawn
         path = FOLDER / f"v{FORMAT_VERSION}_{name}.scne"
         if path.exists():
             raise SystemExit(f"{path} exists, and stored models are never made again.")
         targets = np.column_stack([flat, inputs[:, 1] ** 2]) if name in ("dnne", "rvfl") else flat
+        if name == "scne":
+            days = np.arange(120)
+            inputs = np.column_stack([2000 + days // 40, days % 12 + 1, days % 28 + 1, drawn[:, 0]])
+            targets = np.sin(inputs[:, 3]) + 0.1 * drawn[:, 1]
         frame = pd.DataFrame(inputs, columns=NAMES)
         model.fit(frame if name == "scne" else inputs, targets)
         save_model(model, path, with_system=name == "dnne")
-        rows = 1.5 * inputs[:6]
+        rows = inputs[:6] if name == "scne" else 1.5 * inputs[:6]
         seen = pd.DataFrame(rows, columns=NAMES) if name == "scne" else rows
         expected = {"inputs": rows.tolist(), "predictions": model.predict(seen).tolist()}
         path.with_suffix(".json").write_text(json.dumps(expected) + "\n")

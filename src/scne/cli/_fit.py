@@ -53,9 +53,9 @@ def run_fit(
         memory_budget=memory,
     )
     if networks is None:
-        model = SCNERegressor(base, networks="per group", trend="linear", random_state=seed)
+        model = SCNERegressor(base, networks="per group", trend="judged", random_state=seed)
     else:
-        model = SCNERegressor(base, networks="across", n_estimators=networks, trend="linear", random_state=seed)
+        model = SCNERegressor(base, networks="across", n_estimators=networks, trend="judged", random_state=seed)
     kept = None if checkpoint is None else open_checkpoint(checkpoint, model, rows)
     with _dask_client(dask) as client:
         model.fit(rows, checkpoint=kept, client=client)

@@ -3,13 +3,14 @@
 from scne.estimators._calibration import PredictionInterval, half_widths
 from scne.estimators._checkpoint import Checkpoint, open_checkpoint
 from scne.estimators._decomposition import error_decomposition
+from scne.estimators._dnne import DNNERegressor
 from scne.estimators._files import predict_batches
 from scne.estimators._group_importances import GroupImportances
 from scne.estimators._members import Member
 from scne.estimators._permutation import ErrorRises, PermutationImportances
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
-from scne.estimators._scne import DNNERegressor, SCNERegressor
+from scne.estimators._scne import SCNERegressor
 
 __all__ = [
     "Checkpoint",

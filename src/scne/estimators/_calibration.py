@@ -22,6 +22,7 @@ from scne.estimators._parameters import check_real
 from scne.estimators._site import BuildingSite
 from scne.networks import HiddenLayer
 from scne.passes import Engine
+from scne.rows import ArrayRows
 
 # Errors that a model keeps: the coverage of an interval is then at most 1/10,001 above what all errors would give.
 MOST_ERRORS = 10_000
@@ -42,14 +43,35 @@ class PredictionInterval(NamedTuple):
     upper: Any
 
 
-def calibrate(
+class HeldOutOutputs(NamedTuple):
+    """What weights that have not seen some rows say of them.
+
+    Attributes
+    ----------
+    rows : ArrayRows
+        The rows that a fit held out.
+    outputs : ndarray of shape (n, q)
+        In units of y.
+    """
+
+    rows: ArrayRows
+    outputs: NDArray[np.float64]
+
+    @property
+    def errors(self) -> NDArray[np.float64]:
+        """Their absolute errors, as a model keeps them (see `kept_errors`)."""
+        assert self.rows.targets is not None
+        return kept_errors(np.abs(self.outputs - self.rows.targets), self.rows.weights)
+
+
+def held_out_outputs(
     site: BuildingSite,
     layers: Sequence[HiddenLayer],
     weights: NDArray[np.float64],
     weights_without: Callable[[], NDArray[np.float64]] | None,
     threads: int,
-) -> NDArray[np.float64] | None:
-    """Absolute errors on the rows that a fit held out, in units of y, ascending, shape (m, q).
+) -> HeldOutOutputs | None:
+    """Outputs for the rows that a fit held out, of weights that have not seen them.
 
     Parameters
     ----------
@@ -63,7 +85,7 @@ def calibrate(
 
     Returns
     -------
-    ndarray, or None when no row was held out
+    HeldOutOutputs, or None when no row was held out
     """
     if site.watched is not None:
         rows = site.watched
@@ -77,8 +99,7 @@ def calibrate(
     ends = np.cumsum([layer.n_outputs for layer in layers])[:-1]
     with Engine(threads) as engine:
         outputs = mean_output(rows.inputs, layers, np.split(np.ascontiguousarray(weights), ends), engine)
-    assert rows.targets is not None
-    return kept_errors(np.abs(site.target_scaling.undo(outputs) - rows.targets), rows.weights)
+    return HeldOutOutputs(rows, site.target_scaling.undo(outputs))
 
 
 def kept_errors(errors: NDArray[np.float64], weights: NDArray | None = None) -> NDArray[np.float64]:

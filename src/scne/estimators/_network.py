@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from scne.estimators._calibration import calibrate
-from scne.estimators._data import GivenRows, all_or_nothing, check_training_data
+from scne.estimators._calibration import held_out_outputs
+from scne.estimators._data import GivenRows, TrainingData, all_or_nothing, check_training_data
 from scne.estimators._members import Member, ensemble_system
 from scne.estimators._parameters import check_choice, check_integer, check_real, check_threads
 from scne.estimators._prediction import PredictingRegressor
@@ -19,7 +19,17 @@ from scne.estimators._site import BuildingSite, open_site
 from scne.ncl import Naive
 from scne.networks import HiddenLayer
 from scne.passes import Engine
-from scne.rows import INPUT_SCALINGS, SCALINGS, ColumnScaling, FeatureGroup
+from scne.rows import (
+    DATES,
+    INPUT_SCALINGS,
+    SCALINGS,
+    ColumnScaling,
+    DateColumns,
+    FeatureGroup,
+    find_dates,
+    plausible_dates,
+    whole_dates,
+)
 
 
 class NetworkRegressor(PredictingRegressor):
@@ -48,6 +58,13 @@ class NetworkRegressor(PredictingRegressor):
         asked = getattr(self, "n_ramps", None)
         return None if asked is None else check_integer("n_ramps", asked, 1)
 
+    def _dates(self, data: TrainingData, groups: Sequence[FeatureGroup]) -> tuple[DateColumns, ...]:
+        """The dates among the columns that are to be read as such."""
+        if check_choice("dates", getattr(self, "dates", "numbers"), DATES) == "numbers":
+            return ()
+        found = whole_dates(find_dates(data.column_names), (group.columns for group in groups))
+        return plausible_dates(found, data.search.inputs)
+
     @abstractmethod
     def _build_member(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
         """Find the hidden layer of member `index` on a group of columns."""
@@ -57,6 +74,7 @@ class NetworkRegressor(PredictingRegressor):
         check_choice("scaling", self.scaling, INPUT_SCALINGS)
         check_choice("target_scaling", self.target_scaling, SCALINGS)
         self._n_ramps()
+        check_choice("dates", getattr(self, "dates", "numbers"), DATES)
         check_real("ridge", self.ridge)
         check_threads(self.n_jobs)
 
@@ -103,6 +121,7 @@ class NetworkRegressor(PredictingRegressor):
         seed = draw_seed(self.random_state)
         given = GivenRows(X, y, sample_weight, X_val, y_val, client)
         data = check_training_data(self, given, self._search_rows(), seed)
+        group = FeatureGroup("network", np.arange(data.rows.n_columns))
         with Engine(check_threads(self.n_jobs)) as engine:
             site = open_site(
                 data,
@@ -113,8 +132,8 @@ class NetworkRegressor(PredictingRegressor):
                 seed,
                 engine,
                 n_ramps=self._n_ramps(),
+                dates=self._dates(data, [group]),
             )
-            group = FeatureGroup("network", np.arange(data.rows.n_columns))
             member = self._build_member(group, 0, site)
             system = ensemble_system(data.rows, [member.layer], site.target_scaling, engine)
             solution = Naive().solve(system, 0.0, [self.ridge])
@@ -124,7 +143,8 @@ class NetworkRegressor(PredictingRegressor):
                 assert held_out is not None
                 return Naive().solve(held_out.fitted, 0.0, [self.ridge]).weights
 
-            self.calibration_ = calibrate(site, [member.layer], solution.weights, weights_without, engine.n_threads)
+            judged = held_out_outputs(site, [member.layer], solution.weights, weights_without, engine.n_threads)
+            self.calibration_ = None if judged is None else judged.errors
             self.n_rows_ = data.rows.n_rows
         self._store(member, solution.weights, site.target_scaling, data.flat_target)
         if data.encoder is not None:

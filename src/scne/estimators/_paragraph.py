@@ -23,7 +23,7 @@ _LEVEL, _LEAST_ERRORS = 0.9, 20
 
 def paragraph(model: Any) -> str:
     """The sentences that apply to a fitted network or ensemble."""
-    parts = (_rows, _networks, _stops, _road, _choice, _errors, _intervals, _members, _columns, _solver)
+    parts = (_rows, _networks, _stops, _road, _choice, _trend, _errors, _intervals, _members, _columns, _solver)
     return " ".join(sentence for part in parts if (sentence := part(model)))
 
 
@@ -104,10 +104,25 @@ def _choice(model: Any) -> str:
     return f"{which} has the least {judge}, or is nearer to a plain average and within {100 * SCORE_SLACK:.1g} % of it."
 
 
+def _trend(model: Any) -> str:
+    """What part of the output is a straight line."""
+    if getattr(model, "trend_", None) is None:
+        return ""
+    shares = 100 * (1.0 - model.network_share_)
+    if not shares.any():
+        return "A linear trend was taken off the target before the networks were built, and is added to their output."
+    parts = _listed([f"{share:.2g} %" if share < 10 else f"{share:.0f} %" for share in shares[:_NAMED]])
+    of = "of the output" if len(shares) == 1 else "of the outputs"
+    return f"The held-out rows left {parts} {of} to a linear trend."
+
+
 def _errors(model: Any) -> str:
     """The error to expect on new rows, and that on the rows of the fit."""
     choice = getattr(model, "choice_", None)
     training = _training_error(model)
+    if _is_ensemble(model) and (model.network_share_ != 1).any():
+        # Both are those of the networks alone.
+        choice = training = None
     unit = "" if model.n_outputs_ > 1 else " in units of y"
     fitted = "" if training is None else f"; on the rows of the fit it is {_in_units(model, training)}"
     if choice is not None:

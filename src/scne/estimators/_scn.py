@@ -90,6 +90,11 @@ class SCNRegressor(NetworkRegressor):
     n_ramps : int or None, default=None
         Pieces of a column when scaling is "ramps"; None is 8, or 12 from 12,000 rows on, and less for
         many columns.
+    dates : {"numbers", "calendar"}, default="numbers"
+        "calendar" reads columns of a data frame or of files that are called `year`, `month` and `day` (or the same
+        after a common beginning, as the parts of a date column are) as one date: nodes see the season and the day of
+        the week, not the year. With "numbers" they may combine the three and remember single days, which helps to fill
+        gaps between the training rows and does harm on rows that come after them.
     clip_inputs : bool, default=True
         Limit every column to the range seen in fit, in predictions too: nothing is known beyond it, and an outlier
         there would otherwise throw the prediction anywhere.
@@ -163,6 +168,7 @@ class SCNRegressor(NetworkRegressor):
         scaling: str = "0-1",
         target_scaling: str = "standard",
         n_ramps: int | None = None,
+        dates: str = "numbers",
         clip_inputs: bool = True,
         validation_fraction: float | None = None,
         n_iter_no_change: int | None = None,
@@ -189,6 +195,7 @@ class SCNRegressor(NetworkRegressor):
         self.scaling = scaling
         self.target_scaling = target_scaling
         self.n_ramps = n_ramps
+        self.dates = dates
         self.clip_inputs = clip_inputs
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -214,6 +221,7 @@ class SCNRegressor(NetworkRegressor):
             "scopes": SPARSE_SCOPES,
             "activation": "tanh",
             "scaling": "ramps",
+            "dates": "calendar",
             "validation_fraction": 0.15,
             "tuning_epochs": 10,
         }

@@ -1,41 +1,32 @@
-"""The ensembles: SCNE on stochastic configuration networks, DNNE on RVFL networks."""
+"""SCNE: the ensemble on stochastic configuration networks."""
 
-import copy
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators._calibration import calibrate
+from scne.estimators._blend import blended
+from scne.estimators._calibration import held_out_outputs
 from scne.estimators._checkpoint import Checkpoint, open_checkpoint
 from scne.estimators._cluster import ClusterRows
 from scne.estimators._dask import is_dask_collection
-from scne.estimators._data import GivenRows, all_or_nothing, check_prediction_inputs, check_training_data
+from scne.estimators._data import GivenRows, TrainingData, all_or_nothing, check_training_data
 from scne.estimators._files import is_file_rows
-from scne.estimators._group_importances import GroupImportances, HeldOutSums, group_importances
-from scne.estimators._members import (
-    ensemble_system,
-    matrix_free_system,
-    member_outputs,
-)
+from scne.estimators._fitted_ensemble import FittedEnsemble
+from scne.estimators._group_importances import HeldOutSums
+from scne.estimators._members import ensemble_system, matrix_free_system
 from scne.estimators._memory import check_gram_memory
 from scne.estimators._network import NetworkRegressor, build_members, draw_seed
 from scne.estimators._parameters import check_choice, check_integer, check_threads
-from scne.estimators._prediction import PredictingRegressor
-from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
-from scne.estimators._site import fitted_rows, open_site
+from scne.estimators._site import fitted_rows, holds_out, open_site
 from scne.estimators._trend import learn_trend, without_trend
-from scne.estimators._weights import SolvedWeights, check_weight_settings, solve_again, solve_weights
-from scne.ncl import DecorrelationBounds, EnsembleSystem, LambdaPath, decorrelation_bounds, lambda_path
-from scne.networks import HiddenLayer, admissible_nodes
+from scne.estimators._weights import check_weight_settings, solve_again, solve_weights
 from scne.passes import Engine
 from scne.rows import INPUT_SCALINGS, SCALINGS, all_columns, resolve_groups
 
 
-class SCNERegressor(PredictingRegressor):
+class SCNERegressor(FittedEnsemble):
     """An ensemble of networks, one per group of columns, that are decorrelated by negative correlation learning.
 
     The output is the mean (1/M) sum_m H_m b_m of M networks. Their hidden layers are found one by one, each on its own
@@ -61,9 +52,12 @@ class SCNERegressor(PredictingRegressor):
         `permutation_importances` tells apart. A sum of networks on separate groups cannot see that one group matters
         more when another has a certain value; networks across the groups can. "auto" is "across" with the default
         base model, and "per group" with a given one.
-    trend : {"auto", "linear", "none"}, default="auto"
-        "linear" takes a ridge regression on all columns off the target before networks are built, and adds it to their
-        output. "auto" is "linear" with the default base model, and "none" with a given one.
+    trend : {"auto", "judged", "linear", "none"}, default="auto"
+        What a linear trend, a ridge regression on all columns, has to say. "judged" builds the networks on the target
+        itself and lets the held-out rows tell how much of the output is left to them and how much to the trend;
+        where there is little more to find than a straight line, or too few rows to find it, the trend gets most of it.
+        "linear" takes the trend off the target before networks are built, and adds it to their output; so does
+        "judged" where no row is held out. "auto" is "judged" with the default base model, and "none" with a given one.
     solver : {"auto", "naive", "pinv", "jacobi", "gauss-seidel", "cholesky", "cg"}, default="auto"
         "naive" leaves the networks as they are (lambda = 0), "pinv", "jacobi" and "gauss-seidel" are Algorithms 1, 2
         and 3; "auto" is "cholesky", or "pinv" when every ridge is zero.
@@ -104,7 +98,9 @@ class SCNERegressor(PredictingRegressor):
     decorrelation_ : float
     ridge_ : ndarray of shape (M,)
     trend_ : Trend or None
-        The linear part that was taken off the target.
+        The linear part of the output.
+    network_share_ : ndarray of shape (n_outputs,)
+        The networks' part of each output: 1, unless the trend was judged to be worth the rest.
     solution_ : Solution
         Status, iterations, histories of the ensemble error and of B, spectral radius.
     choice_ : Choice or None
@@ -206,9 +202,17 @@ class SCNERegressor(PredictingRegressor):
     def _default_estimator() -> NetworkRegressor:
         return SCNRegressor.tuned()
 
-    def _takes_trend_off(self) -> bool:
-        check_choice("trend", self.trend, ("auto", "linear", "none"))
-        return self.trend == "linear" or (self.trend == "auto" and self.estimator is None)
+    def _trend_mode(self, data: TrainingData, template: NetworkRegressor, seed: int) -> str:
+        """What becomes of the trend on these rows: "judged", "linear" or "none"."""
+        check_choice("trend", self.trend, ("auto", "judged", "linear", "none"))
+        mode = self.trend
+        if mode == "auto":
+            mode = self._default_trend()
+        judged_on = not self.matrix_free and holds_out(data, template._validation_fraction(), seed)
+        return "linear" if mode == "judged" and not judged_on else mode
+
+    def _default_trend(self) -> str:
+        return "judged" if self.estimator is None else "none"
 
     def _looks_across(self) -> bool:
         """Whether networks look at all columns even though there are groups."""
@@ -276,16 +280,17 @@ class SCNERegressor(PredictingRegressor):
             kept = checkpoint if isinstance(checkpoint, Checkpoint) else open_checkpoint(checkpoint, self, X)
         given = GivenRows(X, y, sample_weight, X_val, y_val, client)
         data = check_training_data(self, given, template._search_rows(), seed, kept)
-        trend = None
-        if self._takes_trend_off():
-            trend = learn_trend(fitted_rows(data, template._validation_fraction(), seed))
-            data = without_trend(data, trend)
         given_groups = data.groups
         if given_groups is None and self.groups is not None:
             given_groups = resolve_groups(self.groups, data.rows.n_columns, data.column_names)
         groups = given_groups
         if groups is None or self._looks_across():
             groups = all_columns(data.rows.n_columns, self.n_estimators, "network")
+        dates = template._dates(data, groups)
+        trend, trend_mode = None, self._trend_mode(data, template, seed)
+        if trend_mode == "linear":
+            trend = learn_trend(fitted_rows(data, template._validation_fraction(), seed))
+            data = without_trend(data, trend)
         names = [group.name for group in groups]
         settings = self._weight_settings(names)
         with Engine(threads) as engine:
@@ -299,6 +304,7 @@ class SCNERegressor(PredictingRegressor):
                 engine,
                 kept,
                 template._n_ramps(),
+                dates,
             )
             members = build_members(template, groups, site)
             layers = [member.layer for member in members]
@@ -321,13 +327,18 @@ class SCNERegressor(PredictingRegressor):
         self.n_hidden_ = [layer.n_nodes for layer in layers]
         self.input_weights_ = [layer.weights for layer in layers]
         self.biases_ = [layer.biases for layer in layers]
-        self.target_scaling_ = site.target_scaling
-        self.trend_ = trend
         self.n_outputs_ = solved.solution.weights.shape[1]
         self._flat_target = data.flat_target
         self._store(solved)
         without = None if held_out is None else partial(solve_again, held_out.fitted, settings, solved)
-        self.calibration_ = calibrate(site, layers, solved.solution.weights, without, threads)
+        judged = held_out_outputs(site, layers, solved.solution.weights, without, threads)
+        self.target_scaling_, self.trend_, self.network_share_ = site.target_scaling, trend, np.ones(self.n_outputs_)
+        if trend_mode == "judged" and judged is not None:
+            fitted = fitted_rows(data, template._validation_fraction(), seed)
+            blend = blended(judged, site.target_scaling, fitted, data.search)
+            self.target_scaling_, self.trend_, self.network_share_ = blend.target_scaling, blend.trend, blend.share
+            judged = blend.judged
+        self.calibration_ = None if judged is None else judged.errors
         self.n_rows_ = data.rows.n_rows
         if data.encoder is not None:
             self.encoder_ = data.encoder
@@ -335,149 +346,6 @@ class SCNERegressor(PredictingRegressor):
         if kept is not None and kept is not checkpoint:
             kept.clear()
         return self
-
-    def _store(self, solved: SolvedWeights) -> None:
-        self.solution_ = solved.solution
-        self.decorrelation_ = solved.decorrelation
-        self.ridge_ = solved.ridge
-        self.choice_ = solved.choice
-        self.loss_curve_ = solved.solution.error_history
-        self.n_iter_ = max(1, solved.solution.n_iter)
-        layers = [member.layer for member in self.members_]
-        ends = np.cumsum([layer.n_outputs for layer in layers])[:-1]
-        # Row-major, as pickle will restore it: another order would change the last bits of a product.
-        weights = np.split(np.ascontiguousarray(solved.solution.weights), ends)
-        self.output_weights_ = [beta[: layer.n_nodes] for beta, layer in zip(weights, layers, strict=True)]
-        linked = any(layer.direct_link for layer in layers)
-        direct = [beta[layer.n_nodes :] for beta, layer in zip(weights, layers, strict=True)]
-        self.direct_weights_ = direct if linked else None
-
-    def reweighted(self, **settings: Any) -> Self:
-        """A copy of this fitted ensemble whose output weights are solved again, on the same networks and rows.
-
-        Parameters
-        ----------
-        **settings
-            Any of solver, decorrelation, ridge, max_iter, tol and step_tol. What is "auto" is chosen by generalised
-            cross-validation here, since the rows are gone.
-
-        Returns
-        -------
-        SCNERegressor
-            Fitted; this one is left as it is.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scne import SCNERegressor, SCNRegressor
-        >>> X = np.random.default_rng(0).uniform(size=(200, 2))
-        >>> model = SCNERegressor(SCNRegressor(10), groups=[[0], [1]], random_state=0).fit(X, X.sum(axis=1))
-        >>> naive = model.reweighted(solver="naive")
-        >>> naive.score(X, X.sum(axis=1)) < model.score(X, X.sum(axis=1))
-        True
-        """
-        check_is_fitted(self)
-        allowed = ("solver", "decorrelation", "ridge", "max_iter", "tol", "step_tol")
-        unknown = sorted(set(settings) - set(allowed))
-        if unknown:
-            raise TypeError(f"reweighted got {unknown[0]!r}, but it takes only {', '.join(allowed)}.")
-        other = copy.copy(self).set_params(**settings)
-        other._store(solve_weights(self._system(), other._weight_settings(list(self.groups_))))
-        # The rows that were held out are gone, and the errors on them were those of other weights.
-        other.calibration_ = None
-        return other
-
-    def admissible_nodes(self) -> dict[str, NDArray[np.bool_]]:
-        """Whether each node satisfies, on all rows, the inequality with which the search admitted it on its sample.
-
-        Returns
-        -------
-        dict of str to ndarray of bool, shape (L_m,)
-            For each network that was searched; it follows from the Gram system, so no row is read again.
-        """
-        check_is_fitted(self)
-        system = self._system()
-        template = self._template()
-        held = {}
-        for m, member in enumerate(self.members_):
-            if member.search is None:
-                continue
-            held[member.name] = admissible_nodes(
-                system.diagonal_block(m),
-                system.moments[system.slices[m]],
-                system.target_square,
-                member.search.contractions,
-                getattr(template, "criterion", "paper"),
-                template.ridge,
-                n_direct=member.layer.n_outputs - member.layer.n_nodes,
-            )
-        return held
-
-    def group_importances(self) -> GroupImportances:
-        """What the root mean squared error rises by, in units of y, when a network is left out of the ensemble.
-
-        All other output weights are solved again, with the same ridges and at the same place between averaging and
-        the joint fit (see `decorrelation_`); exact, from the Gram matrix, without a row. The errors are those on the
-        rows that the fit held out, of weights solved without them, or without such rows those on the training rows,
-        which a network lowers even when it has learned nothing but noise. A group of columns that other networks see
-        as well can be important while its own network is not: ask `permutation_importances` for that.
-
-        Returns
-        -------
-        GroupImportances
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scne import SCNERegressor, SCNRegressor
-        >>> X = np.random.default_rng(0).uniform(size=(300, 3))
-        >>> y = 3 * X[:, 0] + np.sin(6 * X[:, 1])
-        >>> model = SCNERegressor(SCNRegressor(15, validation_fraction=0.2), groups={"a": [0], "b": [1], "c": [2]},
-        ...                       random_state=0).fit(X, y)
-        >>> rises = model.group_importances().rises
-        >>> rises["a"] > rises["b"] > 0.1 > abs(rises["c"])
-        True
-        """
-        check_is_fitted(self)
-        return group_importances(
-            list(self.groups_),
-            self._system(),
-            self.held_out_,
-            self.decorrelation_,
-            self.ridge_,
-            self.target_scaling_,
-            self._flat_target,
-        )
-
-    def decorrelation_path(self, decorrelations: Any = None) -> LambdaPath:
-        """Training error, degrees of freedom and GCV score for many lambdas at the fitted ridge."""
-        check_is_fitted(self)
-        return lambda_path(self._system(), self.ridge_, decorrelations)
-
-    def decorrelation_bounds(self) -> DecorrelationBounds:
-        """Bounds of lambda on these rows: the paper's, the two that need no data, and the exact one of block Jacobi."""
-        check_is_fitted(self)
-        return decorrelation_bounds(self._system(), self.ridge_)
-
-    def predict_members(self, X: Any) -> NDArray[np.float64]:
-        """Every network's own output, whose mean over the networks is `predict`.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (M, n_rows) or (M, n_rows, n_outputs), as y was
-        """
-        check_is_fitted(self)
-        inputs = check_prediction_inputs(self, X)
-        with Engine(check_threads(self.n_jobs)) as engine:
-            scaled = member_outputs(inputs, self._member_layers(), self._member_weights(), engine)
-        outputs = self.target_scaling_.undo(scaled)
-        if self.trend_ is not None:
-            outputs += self.trend_.apply(inputs)
-        return outputs[:, :, 0] if self._flat_target else outputs
 
     def _template(self) -> NetworkRegressor:
         template = self._default_estimator() if self.estimator is None else self.estimator
@@ -494,66 +362,5 @@ class SCNERegressor(PredictingRegressor):
             self.solver, self.decorrelation, self.ridge, self.max_iter, self.tol, self.step_tol, names
         )
 
-    def _system(self) -> EnsembleSystem:
-        if not hasattr(self, "system_"):
-            raise ValueError(
-                "This ensemble holds no Gram matrix: it was fitted with matrix_free=True, or loaded from a file "
-                "that was saved without it (save with with_system=True)."
-            )
-        return self.system_
-
     def _input_scaling(self) -> str:
         return self.scaling or self._template().scaling
-
-    def _member_layers(self) -> list[HiddenLayer]:
-        return [member.layer for member in self.members_]
-
-    def _member_weights(self) -> list[NDArray[np.float64]]:
-        if self.direct_weights_ is None:
-            return self.output_weights_
-        return [np.vstack(pair) for pair in zip(self.output_weights_, self.direct_weights_, strict=True)]
-
-    def _layers(self) -> list[HiddenLayer]:
-        """The networks' layers, and after them that of the trend: one more term of the mean."""
-        return self._member_layers() + ([] if self.trend_ is None else [self.trend_.layer])
-
-    def _joint_weights(self) -> list[NDArray[np.float64]]:
-        weights = self._member_weights()
-        if self.trend_ is None:
-            return weights
-        # A mean of M + 1 terms that comes to the mean of the first M plus the last.
-        more = len(weights) + 1
-        last = self.trend_.weights * (more / self.target_scaling_.scale)
-        return [*(beta * (more / len(weights)) for beta in weights), last]
-
-
-class DNNERegressor(SCNERegressor):
-    """A decorrelated ensemble of random networks (DNNE): the ensemble of `SCNERegressor` on RVFL networks.
-
-    Parameters and attributes are those of `SCNERegressor`; ``estimator=None`` is an ``RVFLRegressor`` without direct
-    links, as in the paper. lambda is the SCNE paper's: the public DNNE code of 2014 doubles it, so its 0.55 is 1.1
-    here.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scne import DNNERegressor, RVFLRegressor
-    >>> X = np.linspace(-3, 3, 200)[:, None]
-    >>> model = DNNERegressor(RVFLRegressor(20, scope=5), n_estimators=3, random_state=0).fit(X, np.sin(X[:, 0]))
-    >>> model.score(X, np.sin(X[:, 0])) > 0.999
-    True
-    """
-
-    @staticmethod
-    def _default_estimator() -> NetworkRegressor:
-        return RVFLRegressor(direct_link=False)
-
-    def _looks_across(self) -> bool:
-        return super()._looks_across() and self.networks == "across"
-
-    def _takes_trend_off(self) -> bool:
-        return super()._takes_trend_off() and self.trend == "linear"
-
-    @staticmethod
-    def _paper_estimator(max_hidden: int) -> NetworkRegressor:
-        return RVFLRegressor(max_hidden, direct_link=False, clip_inputs=False)

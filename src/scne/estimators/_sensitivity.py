@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
 from scne.networks import ACTIVATIONS, HiddenLayer
-from scne.rows import ColumnScaling, RampScaling
+from scne.rows import ColumnScaling, DatedScaling, InputScaling, RampScaling
 
 # Rows that are drawn: as many as keep the work, one activation for each weight and row, to about a second.
 FEWEST_ROWS, MOST_ROWS, MOST_ACTIVATIONS = 200, 1_000, 100_000_000
@@ -65,8 +65,9 @@ def _add_changes(
 ) -> None:
     """Add what one layer's output does when a column of the first rows is replaced by that of the second.
 
-    A feature depends on one column, so the nodes' inputs move by a product with that column's few weights alone, and
-    nodes that do not see the column are left out: one activation for each weight and row.
+    A feature stands for one column (of a date, see `DatedScaling`), so the nodes' inputs move by a product with that
+    column's few weights alone, and nodes that do not see the column are left out: one activation for each weight and
+    row.
     """
     activate = ACTIVATIONS[layer.activation]
     before, after = (layer.scaling.apply(rows[:, layer.columns]) for rows in (first, second))
@@ -80,7 +81,8 @@ def _add_changes(
         other = activate(sums[:, seeing] + moved @ layer.weights[np.ix_(features, seeing)])
         changes[column] += (other - nodes[:, seeing]) @ beta[seeing]
         if layer.direct_link:
-            changes[column] += moved[:, :1] * beta[layer.n_nodes + place]
+            linked = features < len(layer.columns)
+            changes[column] += moved[:, linked] @ beta[layer.n_nodes + features[linked]]
 
 
 def _drawn_rows(
@@ -89,11 +91,16 @@ def _drawn_rows(
     """Two sets of rows, independent of each other, both with the same values in every column."""
     values = np.zeros((n_rows, n_columns))
     for layer in layers:
-        known = layer.scaling.columns if isinstance(layer.scaling, RampScaling) else layer.scaling
-        values[:, layer.columns] = _quantiles(known, scaling, n_rows)
+        values[:, layer.columns] = _quantiles(_known(layer.scaling), scaling, n_rows)
     # Latin hypercubes: evenly spaced quantiles of each column once, in an order of its own.
     generator = np.random.default_rng(0)
     return generator.permuted(values, axis=0), generator.permuted(values, axis=0)
+
+
+def _known(scaling: InputScaling) -> ColumnScaling:
+    if isinstance(scaling, DatedScaling):
+        return scaling.as_numbers
+    return scaling.columns if isinstance(scaling, RampScaling) else scaling
 
 
 def _quantiles(known: ColumnScaling, scaling: str, n: int) -> NDArray[np.float64]:

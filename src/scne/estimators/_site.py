@@ -15,7 +15,15 @@ from scne.estimators._weights import HeldOut
 from scne.ncl import EnsembleSystem
 from scne.networks import ChosenNodes, HiddenLayer, SearchRows, prepare_search
 from scne.passes import Engine
-from scne.rows import ArrayRows, ColumnScaling, InputScaling, learn_ramps, learn_scaling
+from scne.rows import (
+    ArrayRows,
+    ColumnScaling,
+    DateColumns,
+    InputScaling,
+    learn_dated_scaling,
+    learn_ramps,
+    learn_scaling,
+)
 
 HELD_OUT_STAGE = "summing held-out rows"
 
@@ -32,7 +40,7 @@ class BuildingSite:
         Validation rows from the user.
     validation : ndarray of int or None
         Rows of `rows` to watch instead of fitting them.
-    scaling : ColumnScaling or RampScaling
+    scaling : ColumnScaling, RampScaling or DatedScaling
         Of all columns, learned on all rows; ramps on the rows of the search.
     target_scaling : ColumnScaling
     seed : int
@@ -90,6 +98,11 @@ def _held_out_places(data: TrainingData, fraction: float | None, seed: int) -> N
     return validation_rows(data.search, fraction, seed)
 
 
+def holds_out(data: TrainingData, validation_fraction: float | None, seed: int) -> bool:
+    """Whether a site on these rows has some that it does not fit."""
+    return data.watched is not None or _held_out_places(data, validation_fraction, seed) is not None
+
+
 def fitted_rows(data: TrainingData, validation_fraction: float | None, seed: int) -> ArrayRows:
     """The rows of the search without those that a site would hold out."""
     held = _held_out_places(data, validation_fraction, seed)
@@ -106,6 +119,7 @@ def open_site(
     engine: Engine,
     checkpoint: Checkpoint | None = None,
     n_ramps: int | None = None,
+    dates: tuple[DateColumns, ...] = (),
 ) -> BuildingSite:
     """Learn the scalings in one pass over all rows, and set the search's rows apart."""
     plain = "standard" if scaling == "ramps" else scaling
@@ -116,5 +130,9 @@ def open_site(
         targets = learn_scaling(data.target_statistics, target_scaling)
     sample = data.search
     validation = _held_out_places(data, validation_fraction, seed)
-    inputs = learn_ramps(sample, columns, n_ramps) if scaling == "ramps" else columns
+    inputs: InputScaling = columns
+    if dates:
+        inputs = learn_dated_scaling(sample, columns, scaling, dates, n_ramps)
+    elif scaling == "ramps":
+        inputs = learn_ramps(sample, columns, n_ramps)
     return BuildingSite(sample, data.watched, validation, inputs, targets, seed, engine, checkpoint)

@@ -16,7 +16,7 @@ from scne.models._values import decode_value, encode_value
 
 FORMAT = "scne model"
 # 2: ramps, calibration of intervals, number of rows.
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 # The one key of the safetensors metadata: with several, safetensors writes them in an order that changes from process
 # to process, and the same model would not give the same bytes.
 KEY = "scne"

@@ -36,6 +36,8 @@ def store_ensemble(model: SCNERegressor, with_system: bool) -> tuple[dict[str, A
         "system": None,
         "column_groups": list(model.column_groups_),
     }
+    if (model.network_share_ != 1).any():
+        tensors["network_share"] = model.network_share_
     if model.trend_ is not None:
         tensors |= {"trend.weights": model.trend_.weights, **scaling_tensors("trend", model.trend_.scaling)}
     for g, columns in enumerate(model.column_groups_.values()):
@@ -69,6 +71,8 @@ def fill_ensemble(model: SCNERegressor, members: list[StoredMember], document: d
     model.members_ = tuple(Member(member.name, member.layer, rebuilt_search(member)) for member in members)
     model.groups_ = {member.name: member.layer.columns for member in members}
     model.trend_ = _read_trend(shelf, model)
+    share = shelf.take_if_there("network_share", model.n_outputs_)
+    model.network_share_ = np.ones(model.n_outputs_) if share is None else share
     model.column_groups_ = _read_column_groups(document, shelf, model)
     model.n_hidden_ = [layer.n_nodes for layer in layers]
     model.input_weights_ = [layer.weights for layer in layers]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scne.models._errors import damaged
 from scne.models._shelf import Shelf, choice, field
 from scne.networks import ACTIVATIONS, BuiltNetwork, HiddenLayer, StopReason
-from scne.rows import ColumnScaling, InputScaling, RampScaling
+from scne.rows import ColumnScaling, DateColumns, DatedScaling, InputScaling, RampScaling
 
 Tensors = dict[str, NDArray]
 
@@ -50,7 +50,8 @@ class StoredMember:
             "name": self.name,
             "activation": self.layer.activation,
             "direct_link": bool(self.layer.direct_link),
-            "ramps": isinstance(self.layer.scaling, RampScaling),
+            "ramps": isinstance(_read_by(self.layer.scaling), RampScaling),
+            "dates": [list(date) for date in dates_of(self.layer.scaling)],
             "stop_reason": None if self.stop_reason is None else self.stop_reason.name,
             "curves": list(self.curves),
         }
@@ -83,7 +84,9 @@ def read_member(record: Any, prefix: str, shelf: Shelf, n_columns: int, n_output
     reason = field(record, "stop_reason", str, type(None))
     # Files of the first format know no ramps.
     ramps = "ramps" in record and field(record, "ramps", bool)
-    scaling = read_input_scaling(f"{prefix}.scaling", shelf, len(columns), ramps)
+    # Those of the first two formats know no dates.
+    dates = read_dates(record, len(columns)) if "dates" in record else ()
+    scaling = read_input_scaling(f"{prefix}.scaling", shelf, len(columns), ramps, dates)
     layer = HiddenLayer(
         columns,
         scaling,
@@ -140,8 +143,29 @@ def rebuilt_search(member: StoredMember) -> BuiltNetwork | None:
     )
 
 
+def _read_by(scaling: InputScaling) -> ColumnScaling | RampScaling:
+    """The scaling of the columns once dates are read."""
+    return scaling.inner if isinstance(scaling, DatedScaling) else scaling
+
+
+def dates_of(scaling: InputScaling) -> tuple[DateColumns, ...]:
+    """The dates among the columns of a scaling."""
+    return scaling.dates if isinstance(scaling, DatedScaling) else ()
+
+
+def read_dates(record: Any, n_columns: int) -> tuple[DateColumns, ...]:
+    """The dates among `n_columns` columns, as lists of three positions."""
+    dates = field(record, "dates", list)
+    places = [place for date in dates if isinstance(date, list) and len(date) == 3 for place in date]
+    known = all(type(place) is int and 0 <= place < n_columns for place in places)
+    if len(places) != 3 * len(dates) or not known or len(set(places)) != len(places):
+        raise damaged(f"its dates {dates} are not three different columns each, of the {n_columns} that there are")
+    return tuple((date[0], date[1], date[2]) for date in dates)
+
+
 def scaling_tensors(prefix: str, scaling: InputScaling) -> Tensors:
     """Shift and scale, the limits when there are some, and the ramps when there are some."""
+    scaling = _read_by(scaling)
     columns = scaling.columns if isinstance(scaling, RampScaling) else scaling
     parts: Tensors = {"shift": columns.shift, "scale": columns.scale}
     if columns.lower is not None and columns.upper is not None:
@@ -160,8 +184,15 @@ def read_scaling(prefix: str, shelf: Shelf, size: int) -> ColumnScaling:
     return ColumnScaling(shelf.take(f"{prefix}.shift", size), shelf.take(f"{prefix}.scale", size), lower, upper)
 
 
-def read_input_scaling(prefix: str, shelf: Shelf, size: int, ramps: bool) -> InputScaling:
-    """The scaling of `size` columns, with ramps or without."""
+def read_input_scaling(
+    prefix: str, shelf: Shelf, size: int, ramps: bool, dates: tuple[DateColumns, ...] = ()
+) -> InputScaling:
+    """The scaling of `size` columns, with ramps or without, some of them dates."""
+    inner = _read_undated(prefix, shelf, size, ramps)
+    return DatedScaling(dates, inner) if dates else inner
+
+
+def _read_undated(prefix: str, shelf: Shelf, size: int, ramps: bool) -> ColumnScaling | RampScaling:
     columns = read_scaling(prefix, shelf, size)
     if not ramps:
         return columns

@@ -21,7 +21,7 @@ class HiddenLayer:
     ----------
     columns : ndarray of int, shape (d_m,)
         The group's columns in the full input.
-    scaling : ColumnScaling or RampScaling
+    scaling : ColumnScaling, RampScaling or DatedScaling
         Of those columns.
     weights : ndarray of shape (d_m, L), or (d_m + k, L) with k ramps
     biases : ndarray of shape (L,)

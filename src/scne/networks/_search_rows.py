@@ -35,6 +35,8 @@ class SearchRows:
     keys : ndarray of uint64, shape (n_training,) or None
         Keys of the training rows by what they held before they were scaled: scaled values of the same rows may differ
         in their last bit when the rows come in another order. None takes the scaled values.
+    n_given : int or None
+        Columns that were given, which come first among the features; None when there are no others.
     """
 
     inputs: NDArray[Any]
@@ -45,6 +47,7 @@ class SearchRows:
     validation_weight: float
     feature_columns: NDArray[np.intp] | None = None
     keys: NDArray[np.uint64] | None = None
+    n_given: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -59,7 +62,7 @@ class SearchRows:
     @property
     def n_linked(self) -> int:
         """Inputs that a direct link passes on: the columns, which come first, and not what was made of them."""
-        return self.n_columns if self.feature_columns is None else int(self.feature_columns.max()) + 1
+        return self.n_columns if self.n_given is None else self.n_given
 
     @cached_property
     def _keys(self) -> NDArray[np.uint64]:
@@ -103,6 +106,7 @@ class SearchRows:
             0.0,
             self.feature_columns,
             self._keys[chosen],
+            self.n_given,
         )
 
     def stripes(self, widen: int = 1) -> list[slice]:
@@ -147,7 +151,7 @@ def prepare_search(
     ----------
     rows : ArrayRows
     columns : ndarray of int
-    scaling : ColumnScaling or RampScaling
+    scaling : ColumnScaling, RampScaling or DatedScaling
         Of the group's columns.
     target_scaling : ColumnScaling
     engine : Engine
@@ -206,4 +210,5 @@ def prepare_search(
         float(weights[n_training:].sum()),
         scaling.feature_columns,
         keys=content_keys(rows.inputs[:, columns] if parts[0][1] is None else rows.inputs[parts[0][1]][:, columns]),
+        n_given=scaling.n_columns,
     )

@@ -6,6 +6,15 @@ from typing import TYPE_CHECKING, Any
 from scne.rows._blocks import ArrayRows, RowBlock, RowSource
 from scne.rows._content import content_keys
 from scne.rows._data_error import DataError
+from scne.rows._dates import (
+    DATES,
+    DateColumns,
+    DatedScaling,
+    find_dates,
+    learn_dated_scaling,
+    plausible_dates,
+    whole_dates,
+)
 from scne.rows._groups import FeatureGroup, all_columns, resolve_groups
 from scne.rows._groups_file import read_groups
 from scne.rows._ramps import RampScaling, learn_ramps
@@ -44,15 +53,18 @@ _WITH_ARROW = {
 }
 
 # How the inputs of a network are scaled.
-InputScaling = ColumnScaling | RampScaling
+InputScaling = ColumnScaling | RampScaling | DatedScaling
 
 __all__ = [
+    "DATES",
     "INPUT_SCALINGS",
     "SCALINGS",
     "ArrayRows",
     "ColumnScaling",
     "ColumnStatistics",
     "DataError",
+    "DateColumns",
+    "DatedScaling",
     "EncodedFileRows",
     "Encoder",
     "EncoderLearner",
@@ -69,15 +81,19 @@ __all__ = [
     "column_statistics",
     "content_keys",
     "encoded_rows",
+    "find_dates",
     "input_statistics",
+    "learn_dated_scaling",
     "learn_ramps",
     "learn_scaling",
     "open_rows",
+    "plausible_dates",
     "read_groups",
     "resolve_groups",
     "row_keys",
     "sample_positions",
     "target_statistics",
+    "whole_dates",
 ]
 
 

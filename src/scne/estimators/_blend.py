@@ -1,0 +1,94 @@
+"""How much of an ensemble's output is left to its networks, and how much to a linear trend.
+
+Networks follow noise where a straight line is all there is to find. Rows that neither has seen tell: with the
+networks' outputs a and the trend's b on them, the share w that minimises |y - b - w (a - b)|^2 is a regression with one
+coefficient. One standard error of it is given to the trend, the simpler of the two: on many rows that is next to
+nothing, and on few noisy ones it keeps a lucky draw of held-out rows from letting the networks in.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.estimators._calibration import HeldOutOutputs
+from scne.estimators._trend import Trend, learn_trend
+from scne.rows import ArrayRows, ColumnScaling
+
+
+class Blend(NamedTuple):
+    """The parts of w f + (1 - w) t for an ensemble f and a trend t.
+
+    Attributes
+    ----------
+    share : ndarray of shape (q,)
+        w of each output.
+    trend : Trend or None
+        Its weights times 1 - w; None where the networks have all of every output.
+    target_scaling : ColumnScaling
+        The ensemble's, with the constants of both.
+    judged : HeldOutOutputs
+        What both together say of the held-out rows.
+    """
+
+    share: NDArray[np.float64]
+    trend: Trend | None
+    target_scaling: ColumnScaling
+    judged: HeldOutOutputs
+
+
+def blended(judged: HeldOutOutputs, target_scaling: ColumnScaling, fitted: ArrayRows, searched: ArrayRows) -> Blend:
+    """Judge a trend that was learned without the held-out rows, then learn it on all of them.
+
+    Parameters
+    ----------
+    judged : HeldOutOutputs
+        Of the networks.
+    target_scaling : ColumnScaling
+    fitted, searched : ArrayRows
+        Rows without those that were held out, and all.
+    """
+    assert judged.rows.targets is not None
+    said = _line(fitted, judged.rows.inputs)
+    share = network_share(judged.rows.targets, judged.outputs, said, judged.rows.weights)
+    if (share == 1).all():
+        return Blend(share, None, target_scaling, judged)
+    trend = learn_trend(searched)
+    shift = share * target_scaling.shift + (1.0 - share) * _constant(trend, searched)
+    return Blend(
+        share,
+        Trend(trend.scaling, trend.weights * (1.0 - share)),
+        ColumnScaling(shift, target_scaling.scale),
+        HeldOutOutputs(judged.rows, share * judged.outputs + (1.0 - share) * said),
+    )
+
+
+def network_share(
+    targets: NDArray, networks: NDArray, line: NDArray, weights: NDArray | None = None
+) -> NDArray[np.float64]:
+    """The share of each output that is the networks', one standard error towards the line, shape (q,).
+
+    Examples
+    --------
+    >>> y = np.random.default_rng(0).standard_normal((100, 1))
+    >>> network_share(y, y, np.zeros((100, 1))), network_share(y, -y, y)
+    (array([1.]), array([0.]))
+    """
+    counts = np.ones((len(targets), 1)) if weights is None else np.asarray(weights, dtype=np.float64)[:, None]
+    gap, left = networks - line, targets - line
+    size = (counts * gap**2).sum(axis=0)
+    safe = np.where(size > 0, size, 1.0)
+    share = (counts * gap * left).sum(axis=0) / safe
+    variance = (counts * (left - share * gap) ** 2).sum(axis=0) / max(counts.sum() - 1.0, 1.0)
+    return np.where(size > 0, np.clip(share - np.sqrt(variance / safe), 0.0, 1.0), 1.0)
+
+
+def _line(rows: ArrayRows, inputs: NDArray) -> NDArray[np.float64]:
+    trend = learn_trend(rows)
+    return trend.apply(inputs) + _constant(trend, rows)
+
+
+def _constant(trend: Trend, rows: ArrayRows) -> NDArray[np.float64]:
+    """What the mean of the targets is above that of the trend, shape (q,)."""
+    assert rows.targets is not None
+    return np.average(rows.targets - trend.apply(rows.inputs), axis=0, weights=rows.weights)
