@@ -1,0 +1,73 @@
+"""Scikit-learn's form of a data set."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+
+from scne.datasets._records import DatasetRecord
+from scne.datasets._store import Stored
+
+BATCH_ROWS = 8192
+
+
+def stored_bunch(record: DatasetRecord, stored: Stored, *, return_X_y: bool, as_frame: bool) -> Any:
+    """A data set from its Parquet file."""
+    # Read ahead, the whole file would lie in memory beside the rows that it becomes.
+    with pq.ParquetFile(stored.path, pre_buffer=False) as file:
+        data, target = fill(record, file.metadata.num_rows, file.iter_batches(batch_size=BATCH_ROWS))
+    extra: dict[str, Any] = {"origin": stored.origin, "checked": stored.checked}
+    if record.n_train is not None:
+        extra["n_train"] = record.n_train
+    description = f"{record.description}\nThese rows came from {stored.origin}.\nVerified: {stored.checked}.\n"
+    return make_bunch(record, data, target, description, return_X_y=return_X_y, as_frame=as_frame, **extra)
+
+
+def fill(
+    record: DatasetRecord, n_rows: int, batches: Iterable[pa.RecordBatch]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Data (n, d) and target (n,) from batches, without a second copy of all rows."""
+    data, target = np.empty((n_rows, len(record.features))), np.empty(n_rows)
+    start = 0
+    for batch in batches:
+        stop = start + batch.num_rows
+        for column, name in enumerate(record.features):
+            data[start:stop, column] = batch[name].to_numpy(zero_copy_only=False)
+        target[start:stop] = batch[record.target].to_numpy(zero_copy_only=False)
+        start = stop
+    return data, target
+
+
+def make_bunch(
+    record: DatasetRecord,
+    data: NDArray[np.float64],
+    target: NDArray[np.float64],
+    description: str,
+    *,
+    return_X_y: bool = False,
+    as_frame: bool = False,
+    **extra: Any,
+) -> Any:
+    """The Bunch of a data set, or data and target alone; as pandas objects on request."""
+    frame, inputs, outputs = None, data, target
+    if as_frame:
+        import pandas as pd
+
+        frame = pd.DataFrame(data, columns=record.features).assign(**{record.target: target})
+        inputs, outputs = frame[record.features], frame[record.target]
+    if return_X_y:
+        return inputs, outputs
+    return Bunch(
+        data=inputs,
+        target=outputs,
+        frame=frame,
+        feature_names=record.features,
+        target_names=[record.target],
+        groups={name: list(columns) for name, columns in record.groups.items()},
+        DESCR=description,
+        **extra,
+    )
