@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from scne.report._theme import DARK, LIGHT, Theme, themed
 
 Draw = Callable[[Axes], object]
+DrawFigure = Callable[[Figure], object]
 
 # Inches, at CSS's 96 pixels each. A wide figure shrunk to a phone would have letters of 1.5 mm,
 # so the phone gets its own drawing, in which they are as large as on the desk.
@@ -40,14 +41,24 @@ def render_svg(draw: Draw, *, theme: Theme = LIGHT, width: float = WIDE, height:
     >>> svg == render_svg(lambda ax: ax.plot([1, 2, 3]))
     True
     """
+    return render_figure(lambda figure: draw(figure.add_subplot()), theme=theme, width=width, height=height)
+
+
+def render_figure(draw: DrawFigure, *, theme: Theme = LIGHT, width: float = WIDE, height: float = 3.9) -> str:
+    """Draw on a whole figure, of as many axes as ``draw`` puts on it, and give the SVG text as `render_svg` does.
+
+    >>> svg_size(render_figure(lambda figure: figure.subplots(1, 2), width=4, height=2))[0] > 300
+    True
+    """
     with themed(theme):
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasSVG(figure)
-        draw(figure.add_subplot())
+        draw(figure)
         stream = io.StringIO()
         figure.savefig(
             stream,
             format="svg",
+            dpi=160,  # of what is stored as pixels: clouds of many points
             # A square plot leaves room in a figure that is not square: cut it off.
             bbox_inches="tight",
             pad_inches=0.03,

@@ -44,9 +44,9 @@ class Page:
         self._sections: list[tuple[str, str]] = []  # (identifier, heading)
         self._tables = 0
 
-    def section(self, heading: str, text: str = "") -> None:
-        """Begin a section; it is listed at the top of the page."""
-        identifier = self._identifier(heading)
+    def section(self, heading: str, text: str = "", *, identifier: str = "") -> None:
+        """Begin a section, listed at the top of the page. Its address comes from ``identifier`` or the heading."""
+        identifier = self._identifier(identifier or heading)
         self._body.append("</section>" if self._sections else "</div>" if self._body else "")
         self._sections.append((identifier, heading))
         self._body.append(f'<section id="{identifier}">\n<h2>{escape(heading)}</h2>')
@@ -63,7 +63,7 @@ class Page:
         """Add paragraphs; a blank line separates them."""
         for paragraph in re.split(r"\n\s*\n", text.strip()):
             if paragraph:
-                self._add(f"<p>{_inline(paragraph)}</p>")
+                self._add(f"<p>{inline(paragraph)}</p>")
 
     def table(
         self,
@@ -98,7 +98,7 @@ class Page:
         # A region that can be focused, because what scrolls must be reachable with the keyboard.
         lines = [f'<div class="scroll" role="region" tabindex="0" {label}>', "<table>"]
         if caption:
-            lines.append(f'<caption id="{name}"><span>{_inline(caption)}</span></caption>')
+            lines.append(f'<caption id="{name}"><span>{inline(caption)}</span></caption>')
         heads = "".join(
             f'<th scope="col"{c}>{escape(str(column))}</th>' for c, column in zip(classes, columns, strict=True)
         )
@@ -122,14 +122,17 @@ class Page:
         >>> page = Page("Demo")
         >>> page.figure(lambda ax: ax.plot([3, 2, 1]), caption="Falling.", alt="A line falls from 3 to 1.")
         """
+        self._add_drawings(render_drawings(draw, width=width, height=height), caption=caption, alt=alt)
+
+    def _add_drawings(self, drawings: Sequence[Drawing], *, caption: str, alt: str, identifier: str = "") -> None:
         if not alt.strip():
             raise ValueError("alt must say in words what the figure shows; it is empty.")
-        drawings = render_drawings(draw, width=width, height=height)
         # The style sheet shows one of the two. A dark <source> would do on the screen, but browsers do not
         # choose again for the printer, and the dark drawing is pale on paper.
-        lines = ["<figure>", *(_picture(drawing, alt) for drawing in drawings)]
+        address = f' id="{identifier}"' if identifier else ""
+        lines = [f"<figure{address}>", *(_picture(drawing, alt) for drawing in drawings)]
         if caption:
-            lines.append(f"<figcaption>{_inline(caption)}</figcaption>")
+            lines.append(f"<figcaption>{inline(caption)}</figcaption>")
         lines.append("</figure>")
         self._add("\n".join(lines))
 
@@ -146,22 +149,36 @@ class Page:
         body = "\n".join(part for part in self._body if part)
         if self._body:
             body += "\n</section>" if self._sections else "\n</div>"
-        style = files("scne.report").joinpath("page.css").read_text(encoding="utf-8")
-        links = "\n".join(f'<li><a href="#{i}">{escape(h)}</a></li>' for i, h in self._sections)
-        navigation = f'<nav aria-label="Sections">\n<ul>\n{links}\n</ul>\n</nav>\n' if len(self._sections) > 1 else ""
-        lead = f'\n<p class="lead">{_inline(self.lead)}</p>' if self.lead else ""
+        lead = f'\n<p class="lead">{inline(self.lead)}</p>' if self.lead else ""
         return (
             f'<!DOCTYPE html>\n<html lang="{escape(self.language)}">\n<head>\n<meta charset="utf-8">\n'
             f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+            f'<meta http-equiv="Content-Security-Policy" content="{self._policy()}">\n'
             f'<meta name="color-scheme" content="light dark">\n<meta name="generator" content="scne">\n'
             # An empty icon, or the browser asks the server for one.
             f'<title>{escape(self.title)}</title>\n<link rel="icon" href="data:,">\n'
-            f"<style>\n{style}</style>\n</head>\n<body>\n"
+            f"<style>\n{self._style()}</style>\n</head>\n<body>\n"
             f'<a class="skip" href="#content">Skip to the content</a>\n'
-            f"<header>\n<h1>{escape(self.title)}</h1>{lead}\n</header>\n{navigation}"
-            f'<main id="content" tabindex="-1">\n{body}\n</main>\n</body>\n</html>\n'
+            f"<header>\n<h1>{escape(self.title)}</h1>{lead}\n</header>\n"
+            + self._around(f'<main id="content" tabindex="-1">\n{body}\n</main>\n')
+            + "</body>\n</html>\n"
         )
+
+    def _policy(self) -> str:
+        return POLICY
+
+    def _style(self) -> str:
+        return read_part("page.css")
+
+    def _around(self, main: str) -> str:
+        """The content with the navigation that belongs to it."""
+        if len(self._sections) < 2:
+            return main
+        return f'<nav aria-label="Sections">\n{self._links()}\n</nav>\n{main}'
+
+    def _links(self) -> str:
+        links = "\n".join(f'<li><a href="#{i}">{escape(h)}</a></li>' for i, h in self._sections)
+        return f"<ul>\n{links}\n</ul>"
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to ``path``, whole or not at all, and give the path back.
@@ -176,6 +193,9 @@ class Page:
                 f"The page cannot be written to {path}: the folder {folder} does not exist. "
                 "Create it or choose another path."
             )
+        if path.exists() and not path.is_file():
+            # Renaming onto a device would replace the device itself, and onto a folder fails with a riddle.
+            raise OSError(f"The page cannot be written to {path}: it is not a file. Choose another path.")
         text = self.html()
         # Not tempfile: its files are for the owner only, and a page is written to be passed on.
         draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
@@ -203,7 +223,12 @@ class Page:
         return next(candidate for candidate in candidates if candidate not in taken)
 
 
-def _inline(text: str) -> str:
+def read_part(name: str) -> str:
+    """A style sheet or script that lies beside this module and becomes part of every page."""
+    return files("scne.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def inline(text: str) -> str:
     """Escape running text, then make links and code of what looks like them."""
     parts = re.split(r"(`[^`]+`)", text)
     return "".join(f"<code>{escape(part[1:-1])}</code>" if k % 2 else _link(part) for k, part in enumerate(parts))
@@ -231,7 +256,7 @@ def _size(svg: str) -> str:
 
 
 def _fact(value: Cell) -> str:
-    return _inline(value) if isinstance(value, str) else escape(_plain(value))
+    return inline(value) if isinstance(value, str) else escape(_plain(value))
 
 
 def _plain(value: Cell) -> str:

@@ -1,0 +1,41 @@
+"""`scne paper report`: read what the experiments left, write the page."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+
+def report_command(
+    results: Annotated[Path, typer.Argument(help="Folder with the results that `scne paper run` wrote.")] = Path(
+        "scne-paper"
+    ),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the page.", dir_okay=False)] = Path(
+        "scne-paper.html"
+    ),
+) -> None:
+    """Write one page with every table and figure of the paper beside ours."""
+    # Imported here, so that `scne --help` answers at once.
+    from scne.paper import experiment_titles
+
+    write_report(results, out, experiment_titles())
+
+
+def write_report(results: Path, out: Path, known: Mapping[str, str]) -> None:
+    """Write the page of a folder's results; ``known``: name and title of every experiment, in order."""
+    from scne.report import paper_page, read_results
+
+    if not out.resolve().parent.is_dir():
+        raise ValueError(f"--out is {str(out)!r}, but the folder {str(out.resolve().parent)!r} does not exist.")
+    found = read_results(results)
+    if not found:
+        raise ValueError(f"The folder {results} holds no results yet; `scne paper run all` makes them.")
+    with Console(stderr=True).status("drawing the figures"):  # on a terminal only
+        page = paper_page(found, known)
+    page.write(out)
+    missing = len(set(known) - {result.name for result in found})
+    console = Console(highlight=False)
+    count = f"{len(found)} experiment{'' if len(found) == 1 else 's'}"
+    console.print(f"{count}, {missing} not run yet: {out}", soft_wrap=True, markup=False)
