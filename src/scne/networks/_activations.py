@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from scne.rows import Array, is_numpy, namespace_of
 
 
 @dataclass(frozen=True)
@@ -19,47 +20,56 @@ class Activation:
     name : str
     input_gain, output_gain : float
     core : callable
-        Works in place on an array.
+        Works in place on an array, where its library can, and returns it.
     core_slope : callable
-        Turns values of the core into its derivatives there, in place.
+        Turns values of the core into its derivatives there, in the same way.
     """
 
     name: str
     input_gain: float
-    core: Callable[[NDArray], None]
+    core: Callable[[Array], Array]
     output_gain: float
-    core_slope: Callable[[NDArray], None]
+    core_slope: Callable[[Array], Array]
 
-    def __call__(self, z: NDArray) -> NDArray:
-        """phi(z), in place."""
+    def __call__(self, z: Array) -> Array:
+        """phi(z), in place where the array's library can."""
         if self.input_gain != 1.0:
             z *= self.input_gain
-        self.core(z)
+        z = self.core(z)
         if self.output_gain != 1.0:
             z *= self.output_gain
         return z
 
 
-def _tanh(z: NDArray) -> None:
-    np.tanh(z, out=z)
+def _tanh(z: Array) -> Array:
+    if is_numpy(z):
+        return np.tanh(z, out=z)
+    return z.tanh_() if hasattr(z, "tanh_") else namespace_of(z).tanh(z)
 
 
-def _one_plus_tanh(z: NDArray) -> None:
-    np.tanh(z, out=z)
+def _one_plus_tanh(z: Array) -> Array:
+    z = _tanh(z)
     z += 1.0
+    return z
 
 
-def _tanh_slope(h: NDArray) -> None:
+def _tanh_slope(h: Array) -> Array:
     """1 - tanh^2."""
-    np.multiply(h, h, out=h)
-    np.subtract(1.0, h, out=h)
+    h *= h
+    h -= 1.0
+    h *= -1.0
+    return h
 
 
-def _one_plus_tanh_slope(h: NDArray) -> None:
+def _one_plus_tanh_slope(h: Array) -> Array:
     """1 - tanh^2, from 1 + tanh."""
     h -= 1.0
-    _tanh_slope(h)
+    return _tanh_slope(h)
 
+
+# The cores that a fused kernel knows (`scne.passes`).
+_tanh.fused_name = "tanh"  # type: ignore[attr-defined]
+_one_plus_tanh.fused_name = "one plus tanh"  # type: ignore[attr-defined]
 
 # The logistic function as 0.5 (1 + tanh(z / 2)): it cannot overflow, and tanh has a vector unit's speed.
 ACTIVATIONS: dict[str, Activation] = {

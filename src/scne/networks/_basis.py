@@ -10,7 +10,7 @@ on the longer columns is the ridge fit, R'R = H'H + r I, and the residual on the
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,8 @@ from scipy.linalg import solve_triangular
 
 from scne.networks._activations import Activation
 from scne.networks._search_rows import SearchRows
-from scne.passes import Engine, PoolBlock, PoolSums, score_pool
+from scne.passes import Engine, PoolBlock, PoolSums, fused_columns, score_pool
+from scne.rows import Array, cast, device_of, is_numpy, like, namespace_of, to_numpy
 
 # One projection leaves errors of the size of the vector's own rounding errors. While the vector keeps a thirtieth of
 # its norm they stay below some thirty units of rounding; where it keeps less, a second projection is needed, and enough
@@ -76,31 +77,54 @@ class GrowingBasis:
         self.engine = engine
         self.ridge = ridge
         self.size = 0
-        self.residual = rows.targets.copy()
+        self._here = is_numpy(rows.inputs)
+        xp = namespace_of(rows.inputs)
+        self.residual = rows.targets.copy() if self._here else xp.asarray(rows.targets, copy=True)
         self.factor = np.zeros((capacity, capacity))
         self._ridge_rows = np.zeros((capacity, capacity))
         self._ridge_residual = np.zeros((capacity, rows.targets.shape[1]))
         self._n_direct = 0
         self._weights = np.zeros((rows.n_columns + 1, capacity))
         # Candidates are scored in narrow stripes, which a pool's outputs multiply; single vectors go in wider ones.
-        self._training = [part for part in rows.stripes() if rows.is_training(part)]
-        self._stripes = rows.stripes(widen=4)
-        dtype = rows.inputs.dtype
-        fits = capacity * rows.n_rows * dtype.itemsize <= memory_budget
+        self.precision = str(rows.inputs.dtype).rpartition(".")[2]
+        self._training = [
+            part for part in rows.stripes(engine.stripe_rows(rows.n_training, 2_000)) if rows.is_training(part)
+        ]
+        wide = 1 if engine.on_device else 4
+        self._stripes = rows.stripes(wide * engine.stripe_rows(rows.n_training, 8 * capacity))
+        fits = capacity * rows.n_rows * np.dtype(self.precision).itemsize <= memory_budget
         # Pages that are never written are never taken: a network that stops early pays for its own nodes only.
-        self._stored: NDArray[Any] | None = np.empty((capacity, rows.n_rows), dtype=dtype) if fits else None
-        self._fresh = np.empty(rows.n_rows)
+        self._stored: Array | None = None
+        if self._here:
+            self._stored = np.empty((capacity, rows.n_rows), dtype=self.precision) if fits else None
+            self._fresh = np.empty(rows.n_rows)
+        else:
+            self._fresh = xp.empty_like(self.residual[:, 0])
+            if fits:
+                self._stored = xp.empty((capacity, rows.n_rows), dtype=rows.inputs.dtype, device=device_of(rows.inputs))
+        self._fused = None
+        if self._stored is not None and not self._here:
+            self._fused = fused_columns(
+                rows.inputs,
+                rows.root_weights,
+                self.residual,
+                self._stored,
+                rows.n_training,
+                ridge,
+                self.dependence,
+                activation,
+            )
         self._squares = engine.reduce(self._residual_squares, self._stripes, np.add)
 
     @property
     def dependence(self) -> float:
         """Share of h'h off the span of the present nodes below which a candidate is noise in this precision."""
-        return float(np.finfo(self.rows.inputs.dtype).eps) ** 0.75
+        return float(np.finfo(self.precision).eps) ** 0.75
 
     @property
     def ties(self) -> float:
         """Relative difference of gains that this precision does not resolve."""
-        return float(np.sqrt(np.finfo(self.rows.inputs.dtype).eps))
+        return float(np.sqrt(np.finfo(self.precision).eps))
 
     @property
     def residual_squares(self) -> NDArray[np.float64]:
@@ -117,14 +141,14 @@ class GrowingBasis:
 
     def score(self, pool: NDArray[np.float64], with_projections: bool, with_gram: bool) -> PoolSums:
         """Sums over the training rows for a pool of weights (d + 1, T)."""
-        dtype = self.rows.inputs.dtype
-        weights = np.ascontiguousarray(pool * self.activation.input_gain, dtype=dtype)
+        weights = np.ascontiguousarray(pool * self.activation.input_gain, dtype=self.precision)
+        weights = weights if self._here else like(weights, self.rows.inputs)
 
         def kernel(part: slice) -> PoolSums:
             root_weights = self.rows.root_weights
             block = PoolBlock(
-                self.rows.inputs[part],
-                self.residual[part],
+                self.rows.inputs[part, :],
+                self.residual[part, :],
                 None if root_weights is None else root_weights[part],
                 self._columns(part) if with_projections and self.size else None,
             )
@@ -140,9 +164,20 @@ class GrowingBasis:
 
     def append_node(self, weights: NDArray[np.float64]) -> bool:
         """Add a node with weights (d + 1,); False, and nothing changed, when it depends on the present ones."""
-        column = np.ascontiguousarray(weights[:, None], dtype=self.rows.inputs.dtype)
+        column = np.ascontiguousarray(weights[:, None], dtype=self.precision)
         self._weights[:, self.size] = weights
+        if self._fused is not None and not self._n_direct:
+            return self._append_fused(weights)
         return self._append(lambda part: self.rows.node_outputs(part, column, self.activation)[:, 0])
+
+    def _append_fused(self, weights: NDArray[np.float64]) -> bool:
+        column = like(weights * self.activation.input_gain, self.rows.inputs)
+        before, after, *squares = self._fused.append(column, self.size)
+        if not after > self.dependence * before:
+            return False
+        self._squares = np.array(squares).reshape(2, -1)
+        self.size += 1
+        return True
 
     def append_direct_links(self) -> None:
         """Add the inputs themselves, before any node; dependent ones (constant columns) are passed over."""
@@ -162,12 +197,21 @@ class GrowingBasis:
         if self._stored is not None:
             return self._stored[: self.size, part]
         weights = self._weights[:, : self.size]
+        if not self._here:
+            return self._columns_on_device(part, weights)
         hidden = np.empty((part.stop - part.start, self.size))
         # Direct columns are selected by unit vectors without a bias.
         linear = self.rows.inputs[part].astype(np.float64) @ weights[:, : self._n_direct]
         hidden[:, : self._n_direct] = self.rows.weighted(linear, part)
         hidden[:, self._n_direct :] = self.rows.node_outputs(part, weights[:, self._n_direct :], self.activation)
         return hidden.T
+
+    def _columns_on_device(self, part: slice, weights: NDArray[np.float64]) -> Array:
+        xp = namespace_of(self.rows.inputs)
+        inputs = cast(self.rows.inputs[part, :], "float64")
+        linear = self.rows.weighted(xp.matmul(inputs, like(weights[:, : self._n_direct], inputs)), part)
+        nodes = self.rows.node_outputs(part, weights[:, self._n_direct :], self.activation)
+        return xp.concat([linear, nodes], axis=1).T
 
     def _orthonormal(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sums against the columns of `_columns` as sums against Q."""
@@ -204,8 +248,8 @@ class GrowingBasis:
             unit = fresh[part]
             unit /= norm
             if self._stored is not None:
-                self._stored[self.size, part] = unit
-            self.residual[part] -= unit[:, None] * share
+                self._stored[self.size, part] = cast(unit, self.precision)
+            self.residual[part, :] -= unit[:, None] * (share if self._here else like(share, unit))
             return self._residual_squares(part)
 
         self._squares = self.engine.reduce(finish, self._stripes, np.add)
@@ -219,7 +263,12 @@ class GrowingBasis:
     def _residual_squares(self, part: slice) -> NDArray[np.float64]:
         """Sums of e^2 on a stripe, shape (2, q): row 0 for training rows, row 1 for watched ones."""
         sums = np.zeros((2, self._n_targets))
-        sums[0 if self.rows.is_training(part) else 1] = np.einsum("nq,nq->q", self.residual[part], self.residual[part])
+        left = self.residual[part, :]
+        if self._here:
+            squares = np.einsum("nq,nq->q", left, left)
+        else:
+            squares = to_numpy(namespace_of(left).sum(left * left, axis=0))
+        sums[0 if self.rows.is_training(part) else 1] = squares
         return sums
 
     def _project(
@@ -237,8 +286,13 @@ class GrowingBasis:
         """
         if remove is not None:
             ridge_row -= remove @ self._ridge_rows[: self.size]
-        dtype = np.float64 if self._stored is None else self._stored.dtype
+        dtype = "float64" if self._stored is None else self.precision
         taken = None if remove is None else self._combination(remove).astype(dtype)
+        if not self._here:
+            sums = self.engine.reduce(
+                partial(self._projected_on_device, vector, outputs, taken, dtype, last), self._stripes, _added
+            )
+            return self._with_ridge(sums, ridge_row)
 
         def kernel(part: slice) -> _Projected:
             columns = self._columns(part)
@@ -255,7 +309,34 @@ class GrowingBasis:
                 self.residual[part].T @ here,
             )
 
-        sums = self.engine.reduce(kernel, self._stripes, _added)
+        return self._with_ridge(self.engine.reduce(kernel, self._stripes, _added), ridge_row)
+
+    def _with_ridge(self, sums: _Projected, ridge_row: NDArray[np.float64]) -> _Projected:
         coefficients = self._orthonormal(sums.coefficients) + self._ridge_rows[: self.size] @ ridge_row
         moments = sums.moments + ridge_row @ self._ridge_residual
         return _Projected(coefficients, sums.square + ridge_row @ ridge_row, moments)
+
+    def _projected_on_device(
+        self,
+        vector: Array,
+        outputs: Callable[[slice], Array] | None,
+        taken: NDArray | None,
+        dtype: str,
+        last: bool,
+        part: slice,
+    ) -> _Projected:
+        """The kernel of `_project` for arrays that are not NumPy's; its sums come to this process in one copy."""
+        columns, here = self._columns(part), vector[part]
+        xp = namespace_of(here)
+        if outputs is not None:
+            here[...] = cast(outputs(part), "float64")
+        if taken is not None and self.size:
+            here -= cast(xp.matmul(like(taken, columns), columns), "float64")
+        if not self.rows.is_training(part):
+            return _Projected(np.zeros(self.size), np.zeros(()), np.zeros(self._n_targets))
+        sums = [xp.sum(here * here)[None], xp.matmul(self.residual[part, :].T, here)]
+        if not last and self.size:
+            sums.append(cast(xp.matmul(columns, cast(here, dtype)), "float64"))
+        found = to_numpy(xp.concat(sums, axis=0))
+        coefficients = np.zeros(self.size) if last else found[1 + self._n_targets :]
+        return _Projected(coefficients, found[0], found[1 : 1 + self._n_targets])

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.networks._activations import ACTIVATIONS
-from scne.rows import InputScaling
+from scne.rows import Array, InputScaling, cast, is_numpy, like, namespace_of
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,20 @@ class HiddenLayer:
         """Columns of `outputs`: the nodes, and the inputs when they are linked directly."""
         return self.n_nodes + (len(self.columns) if self.direct_link else 0)
 
-    def outputs(self, inputs: NDArray) -> NDArray[np.float64]:
+    def outputs(self, inputs: Array) -> Array:
         """H_m of Eq. (21) for rows of the full input, shape (n, L) or (n, L + d_m), in float64."""
         return self._of_scaled(self._scaled(inputs))
 
-    def _scaled(self, inputs: NDArray) -> NDArray[np.float64]:
-        return self.scaling.apply(inputs[:, self.columns])
+    def _scaled(self, inputs: Array) -> Array:
+        return self.scaling.apply(chosen_columns(inputs, self.columns))
 
-    def _of_scaled(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _of_scaled(self, scaled: Array) -> Array:
+        if not is_numpy(scaled):
+            xp = namespace_of(scaled)
+            nodes = xp.matmul(scaled, like(self.weights, scaled))
+            nodes += like(self.biases, scaled)
+            outputs = ACTIVATIONS[self.activation](nodes)
+            return xp.concat([outputs, scaled[:, : len(self.columns)]], axis=1) if self.direct_link else outputs
         hidden = np.empty((len(scaled), self.n_outputs))
         nodes = scaled @ self.weights
         nodes += self.biases
@@ -72,16 +78,30 @@ class HiddenLayer:
         return hidden
 
 
-def each_outputs(layers: Sequence[HiddenLayer], inputs: NDArray) -> Iterator[NDArray[np.float64]]:
-    """H_m of one layer after the other; neighbours that share their columns and scaling have them scaled once."""
+def each_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str = "float64") -> Iterator[Array]:
+    """H_m of one layer after the other; neighbours that share their columns and scaling have them scaled once.
+
+    Columns are scaled in float64, and what follows runs in `precision`.
+    """
     last: HiddenLayer | None = None
     for layer in layers:
         if last is None or layer.scaling is not last.scaling or not np.array_equal(layer.columns, last.columns):
-            scaled = layer._scaled(inputs)
+            scaled = cast(layer._scaled(inputs), precision)
         yield layer._of_scaled(scaled)
         last = layer
 
 
-def joint_outputs(layers: Sequence[HiddenLayer], inputs: NDArray) -> NDArray[np.float64]:
+def joint_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str = "float64") -> Array:
     """H = [H_1 ... H_M] of the ensemble for a block of rows, shape (n, sum of L_m)."""
-    return np.hstack(list(each_outputs(layers, inputs)))
+    parts = list(each_outputs(layers, inputs, precision))
+    return namespace_of(inputs).concat(parts, axis=1) if len(parts) > 1 else parts[0]
+
+
+def chosen_columns(inputs: Array, columns: NDArray[np.intp]) -> Array:
+    """Some of the columns; all of them, in their order, are not copied."""
+    if is_numpy(inputs):
+        return inputs[:, columns]
+    if len(columns) == inputs.shape[1] and (columns == np.arange(len(columns))).all():
+        return inputs
+    xp = namespace_of(inputs)
+    return xp.take(inputs, like(columns, inputs, xp.int64), axis=1)

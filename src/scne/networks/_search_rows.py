@@ -1,15 +1,28 @@
 """The rows on which a network is searched, prepared once and read at every node."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from scne.networks._activations import Activation
+from scne.networks._layer import chosen_columns
 from scne.passes import Engine, stripe_rows
-from scne.rows import ArrayRows, ColumnScaling, InputScaling, content_keys
+from scne.rows import (
+    Array,
+    ArrayRows,
+    ColumnScaling,
+    InputScaling,
+    cast,
+    content_keys,
+    is_numpy,
+    like,
+    namespace_of,
+    to_numpy,
+)
 
 
 @dataclass(frozen=True)
@@ -32,7 +45,7 @@ class SearchRows:
         Sums of the row weights of the two parts.
     feature_columns : ndarray of int, shape (d,) or None
         The column of the network from which each scaled feature was made; None when each is its own column.
-    keys : ndarray of uint64, shape (n_training,) or None
+    keys : ndarray of uint64, shape (n_training,), a function that gives it, or None
         Keys of the training rows by what they held before they were scaled: scaled values of the same rows may differ
         in their last bit when the rows come in another order. None takes the scaled values.
     n_given : int or None
@@ -46,13 +59,13 @@ class SearchRows:
     training_weight: float
     validation_weight: float
     feature_columns: NDArray[np.intp] | None = None
-    keys: NDArray[np.uint64] | None = None
+    keys: NDArray[np.uint64] | Callable[[], NDArray[np.uint64]] | None = None
     n_given: int | None = None
 
     @property
     def n_rows(self) -> int:
         """Training and validation rows together."""
-        return len(self.inputs)
+        return self.inputs.shape[0]
 
     @property
     def n_columns(self) -> int:
@@ -66,13 +79,21 @@ class SearchRows:
 
     @cached_property
     def _keys(self) -> NDArray[np.uint64]:
-        return content_keys(self.inputs[: self.n_training, :-1]) if self.keys is None else self.keys
+        if self.keys is None:
+            return content_keys(to_numpy(self.inputs[: self.n_training, :-1]))
+        return self.keys() if callable(self.keys) else self.keys
 
     @cached_property
     def canonical_order(self) -> NDArray[np.intp]:
         """Training rows in an order that depends on what they hold alone, and is as good as random."""
         order = np.argsort(self._keys, kind="stable")
-        return order if self.root_weights is None else order[self.root_weights[order] > 0]
+        return order if self.root_weights is None else order[self._roots[order] > 0]
+
+    @cached_property
+    def _roots(self) -> NDArray[Any]:
+        """The root weights in this process's memory."""
+        assert self.root_weights is not None
+        return to_numpy(self.root_weights)
 
     @cached_property
     def n_distinct(self) -> int:
@@ -86,21 +107,21 @@ class SearchRows:
         if self.root_weights is None:
             places = (shares * len(order)).astype(np.intp)
         else:
-            reached = np.cumsum(np.square(self.root_weights[order], dtype=np.float64))
+            reached = np.cumsum(np.square(self._roots[order], dtype=np.float64))
             places = np.minimum(np.searchsorted(reached, shares * reached[-1], side="right"), len(order) - 1)
-        return self.inputs[order[places], :-1]
+        return to_numpy(_rows_at(self.inputs, order[places]))[:, :-1]
 
     def first_training(self, n: int) -> "SearchRows":
         """The first n training rows in canonical order, and nothing to watch."""
         if n >= self.n_training and self.n_rows == self.n_training:
             return self
         chosen = self.canonical_order[:n]
-        roots = None if self.root_weights is None else self.root_weights[chosen]
+        roots = None if self.root_weights is None else self._roots[chosen]
         weight = float(len(chosen)) if roots is None else float(np.square(roots, dtype=np.float64).sum())
         return SearchRows(
-            self.inputs[chosen],
-            self.targets[chosen],
-            roots,
+            _rows_at(self.inputs, chosen),
+            _rows_at(self.targets, chosen),
+            None if roots is None else like(roots, self.inputs),
             len(chosen),
             weight,
             0.0,
@@ -109,9 +130,8 @@ class SearchRows:
             self.n_given,
         )
 
-    def stripes(self, widen: int = 1) -> list[slice]:
-        """Row ranges for the kernels; none holds both training and validation rows."""
-        step = widen * stripe_rows(self.n_training)
+    def stripes(self, step: int) -> list[slice]:
+        """Row ranges of `step` rows for the kernels; none holds both training and validation rows."""
         training = [slice(a, min(a + step, self.n_training)) for a in range(0, self.n_training, step)]
         return training + [slice(a, min(a + step, self.n_rows)) for a in range(self.n_training, self.n_rows, step)]
 
@@ -121,18 +141,29 @@ class SearchRows:
 
     def node_outputs(self, part: slice, weights: NDArray, activation: Activation) -> NDArray:
         """Outputs of nodes with weights (d + 1, k) on a stripe, times the root weights, shape (n, k)."""
-        outputs = activation(self.inputs[part].astype(weights.dtype, copy=False) @ weights)
-        return self.weighted(outputs, part)
+        if is_numpy(self.inputs):
+            return self.weighted(activation(self.inputs[part].astype(weights.dtype, copy=False) @ weights), part)
+        inputs = cast(self.inputs[part, :], str(weights.dtype))
+        return self.weighted(activation(namespace_of(inputs).matmul(inputs, like(weights, inputs))), part)
 
     def direct_output(self, part: slice, column: int) -> NDArray[np.float64]:
         """One scaled input column on a stripe, times the root weights, shape (n,)."""
-        return self.weighted(self.inputs[part, column : column + 1].astype(np.float64), part)[:, 0]
+        # A copy: root weights are multiplied in place.
+        values = cast(self.inputs[part, column : column + 1], "float64") + 0.0
+        return self.weighted(values, part)[:, 0]
 
     def weighted(self, outputs: NDArray, part: slice) -> NDArray:
         """Outputs (n, k) of a stripe times the root weights, in place."""
         if self.root_weights is not None:
-            outputs *= self.root_weights[part, None]
+            outputs *= cast(self.root_weights[part], str(outputs.dtype).rpartition(".")[2])[:, None]
         return outputs
+
+
+def _rows_at(values: Array, positions: NDArray[np.intp]) -> Array:
+    if is_numpy(values):
+        return values[positions]
+    xp = namespace_of(values)
+    return xp.take(values, like(positions, values, xp.int64), axis=0)
 
 
 def prepare_search(
@@ -162,6 +193,8 @@ def prepare_search(
     dtype : dtype
         Precision of the search. Single precision is enough to rank candidates, at several times the speed.
     """
+    if not is_numpy(rows.inputs):
+        return _prepared_on_device(rows, columns, scaling, target_scaling, validation, watched, np.dtype(dtype).name)
     parts: list[tuple[ArrayRows, NDArray[np.intp] | None]]
     if validation is None:
         parts = [(rows, None)]
@@ -209,6 +242,50 @@ def prepare_search(
         float(weights[:n_training].sum()),
         float(weights[n_training:].sum()),
         scaling.feature_columns,
-        keys=content_keys(rows.inputs[:, columns] if parts[0][1] is None else rows.inputs[parts[0][1]][:, columns]),
+        keys=partial(_keys_of, rows, columns, parts[0][1]),
+        n_given=scaling.n_columns,
+    )
+
+
+def _keys_of(rows: ArrayRows, columns: NDArray[np.intp], chosen: NDArray[np.intp] | None) -> NDArray[np.uint64]:
+    inputs = rows.in_numpy().inputs
+    return content_keys(inputs[:, columns] if chosen is None else inputs[chosen][:, columns])
+
+
+def _prepared_on_device(
+    rows: ArrayRows,
+    columns: NDArray[np.intp],
+    scaling: InputScaling,
+    target_scaling: ColumnScaling,
+    validation: NDArray[np.intp] | None,
+    watched: ArrayRows | None,
+    precision: str,
+) -> SearchRows:
+    """The same for rows on a device: training rows, those that are held out, and those that are watched."""
+    kept = None if validation is None else np.setdiff1d(np.arange(rows.n_rows), validation)
+    parts = [rows] if validation is None or kept is None else [rows.take(kept), rows.take(np.sort(validation))]
+    if watched is not None:
+        parts.append(watched)
+    xp = namespace_of(rows.inputs)
+    inputs, targets, counts = [], [], []
+    weighted = any(part.weights is not None for part in parts)
+    for part in parts:
+        scaled = cast(scaling.apply(chosen_columns(part.inputs, columns)), precision)
+        inputs.append(xp.concat([scaled, xp.ones_like(scaled[:, :1])], axis=1))
+        aims = target_scaling.apply(part.targets)
+        weights = xp.ones_like(aims[:, 0]) if part.weights is None else cast(part.weights, "float64")
+        targets.append(aims * xp.sqrt(weights)[:, None] if weighted else aims)
+        counts.append(weights)
+    n_training = parts[0].n_rows
+    sums = [float(xp.sum(weights)) for weights in counts] if weighted else [float(part.n_rows) for part in parts]
+    return SearchRows(
+        xp.concat(inputs, axis=0),
+        xp.concat(targets, axis=0),
+        cast(xp.sqrt(xp.concat(counts, axis=0)), precision) if weighted else None,
+        n_training,
+        sums[0],
+        sum(sums[1:]),
+        scaling.feature_columns,
+        keys=partial(_keys_of, rows, columns, kept),
         n_given=scaling.n_columns,
     )

@@ -1,10 +1,13 @@
 """Kernels of one row block, and the reduction that runs them."""
 
+from scne.passes._device import DeviceEngine
 from scne.passes._engine import Engine, available_threads, single_threaded_blas, stripe_rows
+from scne.passes._fused import fused_columns
 from scne.passes._kernels import PoolBlock, PoolSums, SystemSums, score_pool, system_sums
 from scne.passes._progress import Progress, announce, listening
 
 __all__ = [
+    "DeviceEngine",
     "Engine",
     "PoolBlock",
     "PoolSums",
@@ -12,6 +15,7 @@ __all__ = [
     "SystemSums",
     "announce",
     "available_threads",
+    "fused_columns",
     "listening",
     "score_pool",
     "single_threaded_blas",

@@ -90,6 +90,20 @@ class Engine:
         self._pool: ThreadPoolExecutor | None = None
         self._open = ExitStack()
 
+    @property
+    def on_device(self) -> bool:
+        """Whether rows have to be brought to a device."""
+        return False
+
+    @property
+    def dtype(self) -> str:
+        """The type of numbers in the products of a Gram system."""
+        return "float64"
+
+    def stripe_rows(self, n_rows: int, row_bytes: int = 1) -> int:
+        """Rows for one kernel: of the processor's cache, whatever a row takes."""
+        return stripe_rows(n_rows)
+
     def __enter__(self) -> Self:
         self._open.enter_context(single_threaded_blas())
         if self.n_threads > 1:

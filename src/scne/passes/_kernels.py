@@ -4,19 +4,23 @@ Products run in the precision of the inputs; what leaves a block is float64, so 
 the number of rows.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.passes._fused import fused_scores
 from scne.passes._scratch import scratch
-from scne.rows import ColumnScaling, RowBlock
+from scne.rows import Array, ColumnScaling, RowBlock, cast, is_numpy, like, namespace_of, to_numpy
 
 # One block of a pool's outputs stays in a core's cache between the product, the activation and the reductions.
 _POOL_BYTES = 1_700_000
 _GRAM_BYTES = 1 << 24
+# Nodes from which a device forms half of a Gram matrix and mirrors it, in so many parts.
+_WIDE, _PARTS = 1_024, 4
 
 
 class PoolSums(NamedTuple):
@@ -68,7 +72,7 @@ class PoolBlock:
 
 
 def score_pool(
-    block: PoolBlock, weights: NDArray, activate: Callable[[NDArray], None], with_gram: bool = False
+    block: PoolBlock, weights: Array, activate: Callable[[Array], Array], with_gram: bool = False
 ) -> PoolSums:
     """Moments, squares and projections of the candidates' outputs h = activate(inputs @ weights).
 
@@ -78,10 +82,12 @@ def score_pool(
     weights : ndarray of shape (d + 1, T)
         Input weights with the biases as the last row.
     activate : callable
-        Works in place on an (n, T) array.
+        Works in place on an (n, T) array, where its library can, and returns it.
     with_gram : bool
         Also form the candidates' Gram matrix.
     """
+    if not is_numpy(block.inputs):
+        return _score_on_device(block, weights, activate, with_gram)
     n_candidates = weights.shape[1]
     q = block.residual.shape[1]
     n_basis = 0 if block.basis is None else len(block.basis)
@@ -111,6 +117,37 @@ def score_pool(
     return total
 
 
+def _score_on_device(block: PoolBlock, weights: Array, activate: Callable[[Array], Array], with_gram: bool) -> PoolSums:
+    """The same sums of arrays that are not NumPy's, brought to this process in one copy.
+
+    Where nothing but moments and squares is asked for and the device can, one kernel multiplies, activates and reduces
+    without writing the pool's outputs to memory.
+    """
+    xp = namespace_of(block.inputs)
+    q = block.residual.shape[1]
+    n_basis = 0 if block.basis is None else block.basis.shape[0]
+    if block.basis is None and not with_gram and (fused := fused_scores(block, weights, activate)) is not None:
+        parts = [fused]
+    else:
+        outputs = activate(xp.matmul(block.inputs, weights))
+        if block.root_weights is not None:
+            outputs = outputs * block.root_weights[:, None]
+        parts = [cast(xp.matmul(cast(block.residual, _name(weights)).T, outputs), "float64")]
+        parts.append(cast(xp.sum(outputs * outputs, axis=0, dtype=xp.float64)[None, :], "float64"))
+        if block.basis is not None:
+            parts.append(cast(xp.matmul(block.basis, outputs), "float64"))
+        if with_gram:
+            parts.append(cast(xp.matmul(outputs.T, outputs), "float64"))
+    found = np.array(to_numpy(xp.concat(parts, axis=0) if len(parts) > 1 else parts[0]))
+    moments, squares, projections, gram = np.split(found, np.cumsum([q, 1, n_basis]))
+    return PoolSums(moments, squares[0], projections, gram if with_gram else np.zeros((0, 0)))
+
+
+def _name(array: Array) -> str:
+    """The precision of an array, as `cast` takes it."""
+    return str(array.dtype).rpartition(".")[2]
+
+
 class SystemSums(NamedTuple):
     """Sums over rows that determine every ensemble on given hidden layers.
 
@@ -137,6 +174,10 @@ class SystemSums(NamedTuple):
             mine += others
         return self
 
+    def in_numpy(self) -> "SystemSums":
+        """The same sums in this process's own memory, free to be added to."""
+        return SystemSums(*(np.require(to_numpy(one), requirements="W") for one in self))
+
 
 def system_sums(
     block: RowBlock, hidden_outputs: Callable[[NDArray], NDArray], target_scaling: ColumnScaling
@@ -151,6 +192,8 @@ def system_sums(
     target_scaling : ColumnScaling
     """
     assert block.targets is not None
+    if not is_numpy(block.inputs):
+        return _system_on_device(block, hidden_outputs, target_scaling)
     total: SystemSums | None = None
     width = hidden_outputs(block.inputs[:1]).shape[1]
     for part in _parts(block.n_rows, 8 * width, _GRAM_BYTES):
@@ -168,6 +211,35 @@ def system_sums(
         total = sums if total is None else total.added(sums)
     assert total is not None
     return total
+
+
+def _system_on_device(
+    block: RowBlock, hidden_outputs: Callable[[Array], Array], target_scaling: ColumnScaling
+) -> SystemSums:
+    """The same sums of arrays that are not NumPy's, products in the precision of the hidden outputs."""
+    xp = namespace_of(block.inputs)
+    hidden, targets = hidden_outputs(block.inputs), target_scaling.apply(block.targets)
+    weight = like(float(block.n_rows), targets)
+    if block.weights is not None:
+        counts = cast(block.weights, "float64")
+        root = xp.sqrt(counts)[:, None]
+        hidden, targets, weight = hidden * cast(root, _name(hidden)), targets * root, xp.sum(counts)
+    moments = cast(xp.matmul(hidden.T, cast(targets, _name(hidden))), "float64")
+    return SystemSums(_gram(xp, hidden), moments, xp.sum(targets * targets, axis=0), weight)
+
+
+def _gram(xp: Any, hidden: Array) -> Array:
+    """H'H in float64 of products in the precision of H; of a wide one only the blocks on and above the diagonal."""
+    width = hidden.shape[1]
+    if width < _WIDE:
+        return cast(xp.matmul(hidden.T, hidden), "float64")
+    edges = [width * part // _PARTS for part in range(_PARTS + 1)]
+    columns = [hidden[:, first:last] for first, last in itertools.pairwise(edges)]
+    blocks: list[list[Any]] = [[None] * _PARTS for _ in range(_PARTS)]
+    for i, j in itertools.combinations_with_replacement(range(_PARTS), 2):
+        blocks[i][j] = cast(xp.matmul(columns[i].T, columns[j]), "float64")
+        blocks[j][i] = blocks[i][j].T
+    return xp.concat([xp.concat(row, axis=1) for row in blocks], axis=0)
 
 
 def _parts(n_rows: int, row_bytes: int, budget: int) -> Iterator[slice]:

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from scne.rows._arrays import Array, cast, device_of, is_foreign, is_numpy, like, namespace_of, to_numpy
 from scne.rows._blocks import ArrayRows, RowBlock, RowSource
 from scne.rows._content import content_keys
 from scne.rows._data_error import DataError
@@ -59,6 +60,7 @@ __all__ = [
     "DATES",
     "INPUT_SCALINGS",
     "SCALINGS",
+    "Array",
     "ArrayRows",
     "ColumnScaling",
     "ColumnStatistics",
@@ -78,14 +80,20 @@ __all__ = [
     "RowSource",
     "SampleDrawer",
     "all_columns",
+    "cast",
     "column_statistics",
     "content_keys",
+    "device_of",
     "encoded_rows",
     "find_dates",
     "input_statistics",
+    "is_foreign",
+    "is_numpy",
     "learn_dated_scaling",
     "learn_ramps",
     "learn_scaling",
+    "like",
+    "namespace_of",
     "open_rows",
     "plausible_dates",
     "read_groups",
@@ -93,6 +101,7 @@ __all__ = [
     "row_keys",
     "sample_positions",
     "target_statistics",
+    "to_numpy",
     "whole_dates",
 ]
 

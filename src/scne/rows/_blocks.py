@@ -6,11 +6,13 @@ rows at once. Data in memory are the simplest source: their stripes are views.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from scne.rows._arrays import is_numpy, like, namespace_of, to_numpy
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,21 @@ class RowBlock:
     @property
     def n_rows(self) -> int:
         """Number of rows in the block."""
-        return len(self.inputs)
+        return self.inputs.shape[0]
 
     @property
     def stop(self) -> int:
         """Index after the last row in the source."""
-        return self.start + len(self.inputs)
+        return self.start + self.inputs.shape[0]
+
+    def part(self, rows: slice) -> "RowBlock":
+        """Some of its rows."""
+        return RowBlock(
+            self.start + rows.start,
+            self.inputs[rows, :],
+            None if self.targets is None else self.targets[rows, :],
+            None if self.weights is None else self.weights[rows],
+        )
 
 
 class RowSource(Protocol):
@@ -68,6 +79,8 @@ class ArrayRows:
     inputs : ndarray of shape (N, d)
     targets : ndarray of shape (N, q) or None
     weights : ndarray of shape (N,) or None
+    host : ArrayRows or None
+        The same rows in this process's memory, where the others are arrays on a device that came from it.
 
     Examples
     --------
@@ -80,11 +93,12 @@ class ArrayRows:
     inputs: NDArray
     targets: NDArray | None = None
     weights: NDArray | None = None
+    host: "ArrayRows | None" = field(default=None, repr=False)
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.inputs)
+        return self.inputs.shape[0]
 
     @property
     def n_columns(self) -> int:
@@ -98,10 +112,31 @@ class ArrayRows:
 
     def take(self, positions: NDArray[np.intp]) -> "ArrayRows":
         """Some of the rows, copied."""
+        if is_numpy(self.inputs):
+            return ArrayRows(
+                self.inputs[positions],
+                None if self.targets is None else self.targets[positions],
+                None if self.weights is None else self.weights[positions],
+            )
+        xp = namespace_of(self.inputs)
+        places = like(positions, self.inputs, xp.int64)
         return ArrayRows(
-            self.inputs[positions],
-            None if self.targets is None else self.targets[positions],
-            None if self.weights is None else self.weights[positions],
+            xp.take(self.inputs, places, axis=0),
+            None if self.targets is None else xp.take(self.targets, places, axis=0),
+            None if self.weights is None else xp.take(self.weights, places, axis=0),
+            None if self.host is None else self.host.take(positions),
+        )
+
+    def in_numpy(self) -> "ArrayRows":
+        """The same rows in this process's memory."""
+        if is_numpy(self.inputs):
+            return self
+        if self.host is not None:
+            return self.host
+        return ArrayRows(
+            to_numpy(self.inputs),
+            None if self.targets is None else to_numpy(self.targets),
+            None if self.weights is None else to_numpy(self.weights),
         )
 
     def stripes(self, rows: int) -> Iterator[RowBlock]:
@@ -110,7 +145,7 @@ class ArrayRows:
             part = slice(start, start + rows)
             yield RowBlock(
                 start,
-                self.inputs[part],
-                None if self.targets is None else self.targets[part],
+                self.inputs[part, :],
+                None if self.targets is None else self.targets[part, :],
                 None if self.weights is None else self.weights[part],
             )

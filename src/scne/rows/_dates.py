@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.rows._arrays import Array, cast, is_foreign, like, namespace_of, to_numpy
 from scne.rows._blocks import ArrayRows
 from scne.rows._ramps import RampScaling, learn_ramps
 from scne.rows._scaling import ColumnScaling, column_statistics, learn_scaling
@@ -142,9 +143,20 @@ class DatedScaling:
                 limits[0][list(date)], limits[1][list(date)] = (1995.0, 1.0, 1.0), (2005.0, 12.0, 31.0)
         return ColumnScaling(shift, scale, *(limits or (None, None)))
 
-    def apply(self, values: NDArray) -> NDArray[np.float64]:
+    def apply(self, values: Array) -> Array:
         """Features of some rows."""
-        return self.inner.apply(with_dates(values, self.dates))
+        if not is_foreign(values):
+            return self.inner.apply(with_dates(values, self.dates))
+        # Calendars are small: three columns go through this process.
+        places = sorted({place for date in self.dates for place in date})
+        renamed = [tuple(places.index(place) for place in date) for date in self.dates]
+        xp = namespace_of(values)
+        taken = to_numpy(xp.take(values, like(np.array(places), values, xp.int64), axis=1))
+        read = like(with_dates(taken, renamed), values, xp.float64)  # type: ignore[arg-type]
+        columns = [cast(values[:, place], "float64") for place in range(self.n_columns)]
+        for position, place in enumerate(places):
+            columns[place] = read[:, position]
+        return self.inner.apply(xp.stack(columns, axis=1))
 
     def select(self, columns: NDArray[np.intp]) -> "ColumnScaling | RampScaling | DatedScaling":
         """The same map for some of the columns, all or none of each date's."""

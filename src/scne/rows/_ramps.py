@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.rows._arrays import Array, cast, is_foreign, like, namespace_of
 from scne.rows._blocks import ArrayRows
 from scne.rows._scaling import ColumnScaling
 
@@ -62,8 +63,10 @@ class RampScaling:
         """The column of each feature that comes out, shape (d + k,)."""
         return np.concatenate([np.arange(self.n_columns), self.sources])
 
-    def apply(self, values: NDArray) -> NDArray[np.float64]:
+    def apply(self, values: Array) -> Array:
         """Columns and ramps of some rows, shape (n, d + k)."""
+        if is_foreign(values):
+            return self._apply_on_device(values)
         values = np.asarray(values, dtype=np.float64)
         features = np.empty((len(values), self.n_columns + len(self.sources)))
         features[:, : self.n_columns] = _limited(self.columns.apply(values))
@@ -74,6 +77,15 @@ class RampScaling:
         np.clip(ramps, -1.0, 1.0, out=ramps)
         return features
 
+    def _apply_on_device(self, values: Array) -> Array:
+        xp = namespace_of(values)
+        values = cast(values, "float64")
+        limited = _limited(self.columns.apply(values))
+        if not len(self.sources):
+            return limited
+        ramps = xp.take(values, like(self.sources, values, xp.int64), axis=1) - like(self.starts, values)
+        return xp.concat([limited, xp.clip(ramps / like(0.5 * self.widths, values) - 1.0, -1.0, 1.0)], axis=1)
+
     def select(self, columns: NDArray[np.intp]) -> "RampScaling":
         """The same map for some of the columns."""
         chosen = [np.flatnonzero(self.sources == column) for column in columns]
@@ -82,7 +94,12 @@ class RampScaling:
         return RampScaling(self.columns.select(columns), sources, self.starts[ramps], self.widths[ramps])
 
 
-def _limited(scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+def _limited(scaled: Array) -> Array:
+    if is_foreign(scaled):
+        xp = namespace_of(scaled)
+        size = xp.abs(scaled)
+        beyond = xp.log1p(xp.clip(size - _FULL_DEVIATIONS, 0.0, None))
+        return xp.sign(scaled) * (xp.clip(size, None, _FULL_DEVIATIONS) + beyond)
     size = np.abs(scaled)
     if size.max(initial=0.0) <= _FULL_DEVIATIONS:
         return scaled

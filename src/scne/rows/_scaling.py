@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.rows._arrays import Array, cast, is_foreign, like, namespace_of, to_numpy
 from scne.rows._blocks import RowBlock
 from scne.rows._moments import moments
 
@@ -67,6 +68,8 @@ def column_statistics(values: NDArray, weights: NDArray | None = None) -> Column
     values : ndarray of shape (n, d)
     weights : ndarray of shape (n,) or None
     """
+    if is_foreign(values):
+        return _statistics_on_device(values, weights)
     if weights is not None:
         # A row of weight zero is a row that is not there: it must not widen the range either.
         present = weights > 0
@@ -79,6 +82,20 @@ def column_statistics(values: NDArray, weights: NDArray | None = None) -> Column
     found = moments(list(columns), weights)
     weight = float(len(values)) if weights is None else float(weights.sum())
     return ColumnStatistics(weight, found.mean, found.squares, found.smallest, found.largest)
+
+
+def _statistics_on_device(values: Array, weights: Array | None) -> ColumnStatistics:
+    xp = namespace_of(values)
+    values = cast(values, "float64")
+    counts = xp.ones_like(values[:, 0]) if weights is None else cast(weights, "float64")
+    weight = xp.sum(counts)
+    mean = xp.sum(counts[:, None] * values, axis=0) / weight
+    squares = xp.sum(counts[:, None] * (values - mean) ** 2, axis=0)
+    there = (counts > 0)[:, None]
+    smallest = xp.min(xp.where(there, values, like(np.inf, values)), axis=0)
+    largest = xp.max(xp.where(there, values, like(-np.inf, values)), axis=0)
+    found = to_numpy(xp.stack([mean, squares, smallest, largest]))
+    return ColumnStatistics(float(weight), *found)
 
 
 def input_statistics(block: RowBlock) -> ColumnStatistics:
@@ -126,16 +143,24 @@ class ColumnScaling:
         """The column of each feature that comes out, shape (d,): its own."""
         return np.arange(len(self.shift))
 
-    def apply(self, values: NDArray) -> NDArray[np.float64]:
+    def apply(self, values: Array) -> Array:
         """Scale rows, in float64: single precision would lose the digits of columns far from zero."""
-        values = np.asarray(values, dtype=np.float64)
+        if not is_foreign(values):
+            values = np.asarray(values, dtype=np.float64)
+            if self.lower is not None and self.upper is not None:
+                values = np.clip(values, self.lower, self.upper)
+            return (values - self.shift) / self.scale
+        values = cast(values, "float64")
         if self.lower is not None and self.upper is not None:
-            values = np.clip(values, self.lower, self.upper)
-        return (values - self.shift) / self.scale
+            values = namespace_of(values).clip(values, like(self.lower, values), like(self.upper, values))
+        return (values - like(self.shift, values)) / like(self.scale, values)
 
-    def undo(self, values: NDArray) -> NDArray[np.float64]:
+    def undo(self, values: Array) -> Array:
         """Map scaled rows back to the columns' own units."""
-        return np.asarray(values, dtype=np.float64) * self.scale + self.shift
+        if not is_foreign(values):
+            return np.asarray(values, dtype=np.float64) * self.scale + self.shift
+        values = cast(values, "float64")
+        return values * like(self.scale, values) + like(self.shift, values)
 
     def select(self, columns: NDArray[np.intp]) -> "ColumnScaling":
         """The same map for some of the columns."""

@@ -1,0 +1,169 @@
+"""The search, the Gram system and the default fit on a GPU, beside what the machine can do at most.
+
+    python benchmarks/gpu.py              # needs an NVIDIA GPU, PyTorch and Triton
+    python benchmarks/gpu.py --profile    # also says where the time of a search goes
+
+Every figure is a median after warm-up, with two floors beside it: the bytes that must be moved over the measured copy
+bandwidth, and the operations over the measured rate of float32 products.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "src"))
+
+from scne import SCNERegressor, SCNRegressor  # noqa: E402
+from scne.estimators._members import ensemble_system  # noqa: E402
+from scne.networks import HiddenLayer  # noqa: E402
+from scne.passes import DeviceEngine  # noqa: E402
+from scne.rows import ArrayRows, ColumnScaling  # noqa: E402
+
+ROWS, COLUMNS, CANDIDATES = 463_715, 90, 100
+# Table 3 of the paper: the averages, and six parts of the covariances.
+GROUPS = [list(range(12)), *(list(range(start, start + 13)) for start in range(12, 90, 13))]
+# Seven networks of 31 nodes: the paper's medians come to 211.
+NODES_EACH = 31
+
+
+def median_seconds(work: Callable[[], Any], repeats: int = 5) -> float:
+    """Median time of some work on the device, after one run to warm up."""
+    work()
+    torch.cuda.synchronize()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def ceilings() -> dict[str, float]:
+    """Bytes a second of a copy, and operations a second of float32, tf32 and float64 products."""
+    source = torch.randn(1 << 29, device="cuda")
+    target = torch.empty_like(source)
+    found = {"bandwidth": 2 * source.nbytes / median_seconds(lambda: target.copy_(source))}
+    del source, target
+    a, b = (torch.randn(8192, 8192, device="cuda") for _ in range(2))
+    operations = 2 * 8192**3
+    torch.backends.cuda.matmul.allow_tf32 = False
+    found["float32"] = operations / median_seconds(lambda: a @ b)
+    torch.backends.cuda.matmul.allow_tf32 = True
+    found["tf32"] = operations / median_seconds(lambda: a @ b)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    c, d = a[:4096, :4096].double(), b[:4096, :4096].double()
+    found["float64"] = 2 * 4096**3 / median_seconds(lambda: c @ d)
+    found["tanh"] = a.numel() / median_seconds(lambda: torch.tanh_(a))
+    return found
+
+
+def year_like() -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows of the shape of YearPredictionMSD, with something to find in them."""
+    generator = torch.Generator("cuda").manual_seed(0)
+    X = torch.randn(ROWS, COLUMNS, device="cuda", generator=generator)
+    y = torch.sin(X[:, 0]) + X[:, 12] * X[:, 13] + 0.3 * X[:, 30:50].sum(axis=1)
+    return X, y + 0.5 * torch.randn(ROWS, device="cuda", generator=generator)
+
+
+def search_floor(rates: dict[str, float]) -> dict[str, float]:
+    """Seconds that a search must take: what it reads and writes, and what it multiplies and activates."""
+    n, seconds_bytes, seconds_products = ROWS, 0.0, 0.0
+    for group in GROUPS:
+        width = len(group) + 1
+        for node in range(NODES_EACH):
+            # The columns and the residual for a pool; the columns again, Q twice and three vectors for the new node.
+            moved = n * (4 * width + 8) + n * (4 * width + 2 * 4 * node + 3 * 8 + 4 + 2 * 8)
+            operations = 2 * n * CANDIDATES * (width + 2) + 2 * n * (width + 2 * node)
+            seconds_bytes += moved / rates["bandwidth"]
+            seconds_products += operations / rates["float32"] + n * CANDIDATES / rates["tanh_free"]
+    return {"bytes": seconds_bytes, "operations": seconds_products}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--beijing", type=Path, default=None, help="an .npz with X, y and fold, or the Parquet file")
+    options = parser.parse_args()
+    results: dict[str, Any] = {"device": torch.cuda.get_device_name(), "ceilings": ceilings()}
+    rates = results["ceilings"]
+    # A tanh in registers costs no memory; sixteen a clock and multiprocessor is what the hardware gives.
+    clock = torch.cuda.get_device_properties(0).clock_rate * 1e3 if hasattr(torch.cuda.get_device_properties(0), "clock_rate") else 1.98e9
+    rates["tanh_free"] = 16 * torch.cuda.get_device_properties(0).multi_processor_count * clock
+    print({name: f"{rate:.3g}" for name, rate in rates.items()})
+    X, y = year_like()
+    for criterion in ("paper", "orthogonal"):
+        def fit(criterion: str = criterion) -> SCNERegressor:
+            base = SCNERegressor._paper_estimator(NODES_EACH).set_params(criterion=criterion)
+            return SCNERegressor.paper(GROUPS, estimator=base, random_state=0).fit(X, y)
+
+        model = fit()
+        results[f"year, {criterion}"] = {"seconds": median_seconds(fit), "nodes": sum(model.n_hidden_)}
+        print(criterion, results[f"year, {criterion}"], search_floor(rates), flush=True)
+    if options.profile:
+        from torch.profiler import ProfilerActivity, profile
+
+        base = SCNERegressor._paper_estimator(NODES_EACH)
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
+            SCNERegressor.paper(GROUPS, estimator=base, random_state=0).fit(X, y)
+        print(seen.key_averages().table(sort_by="cuda_time_total", row_limit=18, max_name_column_width=50))
+    results["gram"] = gram_system(X, y, rates)
+    print(json.dumps(results["gram"]), flush=True)
+    if options.beijing is not None:
+        results["beijing"] = beijing(options.beijing)
+        print(json.dumps(results["beijing"]))
+    print(json.dumps(results))
+
+
+def gram_system(X: torch.Tensor, y: torch.Tensor, rates: dict[str, float]) -> dict[str, Any]:
+    """G of 4,096 nodes over all rows, in float32 and tf32, beside the rate of a plain product."""
+    rng = np.random.default_rng(0)
+    scaling = ColumnScaling(np.zeros(COLUMNS), np.ones(COLUMNS))
+    layer = HiddenLayer(
+        np.arange(COLUMNS), scaling, 0.2 * rng.standard_normal((COLUMNS, 4096)), rng.standard_normal(4096), "tanh"
+    )
+    rows = ArrayRows(X, y[:, None].double())
+    identity = ColumnScaling(np.zeros(1), np.ones(1))
+    operations = 2.0 * ROWS * 4096**2
+    found: dict[str, Any] = {}
+    systems = {}
+    for precision in ("float32", "tf32", "float64"):
+        def sums(precision: str = precision) -> Any:
+            with DeviceEngine(X, precision) as engine:
+                return ensemble_system(rows, [layer], identity, engine)
+
+        seconds = median_seconds(sums, 3)
+        systems[precision] = sums()
+        found[precision] = {"seconds": seconds, "rate": operations / seconds, "share": operations / seconds / rates[precision]}
+    exact = systems["float64"].gram
+    for precision in ("float32", "tf32"):
+        found[precision]["error"] = float(np.linalg.norm(systems[precision].gram - exact) / np.linalg.norm(exact))
+    return found
+
+
+def beijing(path: Path) -> dict[str, Any]:
+    """The default configuration on two cores and on the GPU, in one run."""
+    stored = np.load(path)
+    X, y, tested = stored["X"].astype(float), stored["y"].astype(float), stored["fold"] == 0
+    found = {}
+    for name, device, jobs in (("gpu", "cuda", None), ("gpu again", "cuda", None), ("two cores", "cpu", 2)):
+        start = time.perf_counter()
+        model = SCNERegressor(random_state=0, device=device, n_jobs=jobs).fit(X[~tested], y[~tested])
+        torch.cuda.synchronize()
+        seconds = time.perf_counter() - start
+        error = float(np.sqrt(np.mean((model.predict(X[tested]) - y[tested]) ** 2)))
+        found[name] = {"seconds": seconds, "rmse": error}
+    return found
+
+
+if __name__ == "__main__":
+    main()

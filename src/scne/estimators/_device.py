@@ -1,0 +1,133 @@
+"""Where a fit runs: the processor's threads, or a device that PyTorch knows."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from scne.estimators._cluster import ClusterRows
+from scne.estimators._data import TrainingData
+from scne.estimators._parameters import check_choice, check_threads
+from scne.passes import DeviceEngine, Engine
+from scne.rows import Array, ArrayRows, RowBlock, RowSource, is_foreign
+
+PRECISIONS = ("float32", "tf32", "float64")
+
+
+def open_engine(device: Any, precision: str, n_jobs: Any, given: Any = None) -> Engine:
+    """The engine for a `device` parameter and the X that a user passed.
+
+    Parameters
+    ----------
+    device : None, "cpu", "auto", "cuda", "cuda:1" and the like
+        None runs where X lives: tensors on their own device, all else on the processor.
+    precision : {"float32", "tf32", "float64"}
+    n_jobs : int or None
+    given : array-like
+    """
+    check_choice("precision", precision, PRECISIONS)
+    threads = check_threads(n_jobs)
+    if device is not None and not isinstance(device, str):
+        raise ValueError(f"device is {device!r}, but it must be None, 'cpu', 'auto', or a device such as 'cuda'.")
+    if device is None and is_foreign(given):
+        return DeviceEngine(given, precision)
+    if device in (None, "cpu"):
+        return Engine(threads)
+    example = _tensor_on(device)
+    return Engine(threads) if example is None else DeviceEngine(example, precision)
+
+
+def _tensor_on(device: str) -> Array | None:
+    """An empty tensor on a device; None when "auto" finds none."""
+    try:
+        import torch
+    except ImportError:
+        if device == "auto":
+            return None
+        raise ValueError(
+            f"device is {device!r}, which needs PyTorch, and it is not installed: pip install scne[gpu], or use "
+            "device='cpu'."
+        ) from None
+    if device == "auto":
+        if not torch.cuda.is_available():
+            return None
+        device = "cuda"
+    try:
+        if device.startswith("cuda") and not torch.cuda.is_available():
+            raise RuntimeError("PyTorch finds no NVIDIA GPU")
+        return torch.empty(0, dtype=torch.float64, device=device)
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(
+            f"device is {device!r}, but it cannot be used here ({reason}); use device='auto', which takes a GPU where "
+            "there is one, or device='cpu'."
+        ) from None
+
+
+def placed(data: TrainingData, engine: Engine) -> TrainingData:
+    """Training rows where the engine runs: resident where they fit, else brought there stripe by stripe."""
+    if not isinstance(engine, DeviceEngine):
+        return data
+    if isinstance(data.rows, ClusterRows):
+        raise ValueError("device is set, but the rows are on a Dask cluster, which works on processors; leave it out.")
+    rows: RowSource = StreamedRows(data.rows, engine)
+    if isinstance(data.rows, ArrayRows):
+        rows = engine.placed(data.rows) or rows
+    search: ArrayRows | None = rows if data.search is data.rows and isinstance(rows, ArrayRows) else None
+    search = search or engine.placed(data.search)
+    if search is None:
+        raise ValueError(_too_large(data.search, engine))
+    watched = None if data.watched is None else engine.placed(data.watched)
+    return replace(data, rows=rows, search=search, watched=watched)
+
+
+def _too_large(rows: ArrayRows, engine: DeviceEngine) -> str:
+    fitting = engine.free_bytes() // (16 * (rows.n_columns + 2))
+    return (
+        f"The {rows.n_rows:,} rows of the search do not fit the memory of the device; about {fitting:,} would: set "
+        f"search_rows={fitting} in the SCNRegressor, or use device='cpu'."
+    )
+
+
+@dataclass(frozen=True)
+class StreamedRows:
+    """Rows that are brought to a device stripe by stripe, the next one while the present one is worked on."""
+
+    source: Any
+    engine: DeviceEngine
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.source.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        """Number of input columns."""
+        return self.source.n_columns
+
+    def stripes(self, rows: int) -> Iterator[RowBlock]:
+        """Yield blocks of arrays on the device."""
+        blocks = self.source.stripes(rows)
+        with ThreadPoolExecutor(1) as pool:
+            coming = pool.submit(self._next, blocks)
+            while (block := coming.result()) is not None:
+                coming = pool.submit(self._next, blocks)
+                yield block
+
+    def _next(self, blocks: Iterator[RowBlock]) -> RowBlock | None:
+        block = next(blocks, None)
+        if block is None:
+            return None
+        return RowBlock(
+            block.start,
+            self._brought(block.inputs),
+            None if block.targets is None else self._brought(block.targets),
+            None if block.weights is None else self._brought(block.weights),
+        )
+
+    def _brought(self, values: Any) -> Array:
+        # Copied, because a reader may use its buffers again.
+        return self.engine.put(np.array(values, dtype=np.float64))

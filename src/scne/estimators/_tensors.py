@@ -1,0 +1,77 @@
+"""The door for arrays of other libraries: they are checked where they live, and never copied through this process."""
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from scne.estimators._data import GivenRows, TrainingData
+from scne.rows import Array, ArrayRows, cast, is_foreign, like, namespace_of, sample_positions
+
+
+def check_tensors(estimator: BaseEstimator, given: GivenRows, search_rows: int | None, seed: int) -> TrainingData:
+    """Validate arrays of PyTorch, CuPy or another library, and set the rows of the search apart."""
+    rows, flat = _checked(given.X, given.y, given.sample_weight, "")
+    if rows.n_rows < 2:
+        raise ValueError(f"X has 1 sample, but {type(estimator).__name__} needs at least 2 rows to learn from.")
+    estimator.n_features_in_ = rows.n_columns
+    if hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    watched = None
+    if (given.X_val is None) != (given.y_val is None):
+        raise ValueError("X_val and y_val were not passed together; validation rows need both.")
+    if given.X_val is not None:
+        watched, _ = _checked(given.X_val, given.y_val, None, "_val")
+        if watched.n_columns != rows.n_columns:
+            raise ValueError(f"X_val has {watched.n_columns} columns, but X has {rows.n_columns}.")
+    search = rows
+    if search_rows is not None and rows.n_rows > search_rows:
+        search = rows.take(sample_positions(rows.n_rows, search_rows, seed))
+    return TrainingData(rows, search, watched, None, flat)
+
+
+def check_tensor_inputs(X: Array, n_columns: int) -> Array:
+    """Inputs of a prediction, as they are."""
+    _check_matrix("X", X)
+    if X.shape[1] != n_columns:
+        raise ValueError(f"X has {X.shape[1]} features, but this model was fitted on {n_columns}.")
+    _refuse_gaps("X", X)
+    return X
+
+
+def _checked(X: Array, y: Any, sample_weight: Any, suffix: str) -> tuple[ArrayRows, bool]:
+    name, target = f"X{suffix}", f"y{suffix}"
+    _check_matrix(name, X)
+    if y is None:
+        raise ValueError(f"{target} is None, but a fit needs a target for every row.")
+    y = y if is_foreign(y) else like(y, X, namespace_of(X).float64)
+    if len(y.shape) not in (1, 2) or y.shape[0] != X.shape[0]:
+        raise ValueError(
+            f"{target} has shape {tuple(y.shape)}, but it must have one row for each of {X.shape[0]} of {name}."
+        )
+    targets = cast(y[:, None] if len(y.shape) == 1 else y, "float64")
+    for argument, values in ((name, X), (target, targets)):
+        _refuse_gaps(argument, values)
+    weights = None
+    if sample_weight is not None:
+        weights = sample_weight if is_foreign(sample_weight) else like(sample_weight, X, namespace_of(X).float64)
+        if tuple(weights.shape) != (X.shape[0],):
+            raise ValueError(f"sample_weight has shape {tuple(weights.shape)}, but X has {X.shape[0]} rows.")
+        if not bool(namespace_of(X).all(weights >= 0)):
+            raise ValueError("sample_weight holds negative numbers or NaN, but weights must be at least 0.")
+    return ArrayRows(X, targets, weights), len(y.shape) == 1
+
+
+def _check_matrix(name: str, X: Array) -> None:
+    if not is_foreign(X) or len(X.shape) != 2 or 0 in tuple(X.shape):
+        shape = tuple(getattr(X, "shape", ()))
+        raise ValueError(
+            f"{name} has shape {shape}, but it must be a matrix of rows and columns, with one of each at least."
+        )
+    if not namespace_of(X).isdtype(X.dtype, "real floating"):
+        raise ValueError(f"{name} holds {X.dtype}, but a tensor of rows must hold float32 or float64.")
+
+
+def _refuse_gaps(name: str, values: Array) -> None:
+    xp = namespace_of(values)
+    if not bool(xp.all(xp.isfinite(values))):
+        raise ValueError(f"Input {name} contains NaN or infinity; drop those rows or fill the gaps first.")

@@ -1,0 +1,119 @@
+"""The reduction on a device: one kernel after the other, each on as many rows as its memory takes."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from scne.passes._engine import Engine
+from scne.rows import Array, ArrayRows, like, namespace_of
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# Of what is free on the device, rows that stay there may take half, and what one kernel writes a fifth.
+_RESIDENT_SHARE, _KERNEL_SHARE = 0.5, 0.2
+# A processor's memory is not asked for what is free: arrays of other libraries on it are for tests and small work.
+_HOST_BYTES = 1 << 30
+_FEWEST_ROWS, _MOST_ROWS = 1_024, 1 << 20
+
+
+class DeviceEngine(Engine):
+    """Runs kernels where some arrays live.
+
+    Parameters
+    ----------
+    example : array
+        Of the library and on the device that kernels are to run with.
+    precision : {"float32", "tf32", "float64"}
+        Of products: "tf32" lets the matrix units of NVIDIA GPUs round the factors to 11 bits, which is several times
+        as fast and leaves three digits.
+    """
+
+    def __init__(self, example: Array, precision: str = "float32") -> None:
+        super().__init__(1)
+        self.example = example
+        self.precision = precision
+
+    @property
+    def on_device(self) -> bool:
+        """Whether rows have to be brought to a device."""
+        return True
+
+    @property
+    def dtype(self) -> str:
+        """The type of numbers in products."""
+        return "float64" if self.precision == "float64" else "float32"
+
+    def __enter__(self) -> Self:
+        if self._cuda() is not None:
+            matmul = self._cuda().backends.cuda.matmul
+            before = matmul.fp32_precision if hasattr(matmul, "fp32_precision") else matmul.allow_tf32
+            self._set_tf32(self.precision == "tf32")
+            self._open.callback(self._restore_tf32, before)
+        return self
+
+    def _set_tf32(self, wanted: bool) -> None:
+        matmul = self._cuda().backends.cuda.matmul
+        if hasattr(matmul, "fp32_precision"):
+            matmul.fp32_precision = "tf32" if wanted else "ieee"
+        else:
+            matmul.allow_tf32 = wanted
+
+    def _restore_tf32(self, before: Any) -> None:
+        matmul = self._cuda().backends.cuda.matmul
+        if hasattr(matmul, "fp32_precision"):
+            matmul.fp32_precision = before
+        else:
+            matmul.allow_tf32 = before
+
+    def _cuda(self) -> Any:
+        """The module torch when the rows live on an NVIDIA GPU."""
+        if not getattr(self.example, "is_cuda", False):
+            return None
+        import torch
+
+        return torch
+
+    def free_bytes(self) -> int:
+        """Memory that new arrays may take."""
+        torch = self._cuda()
+        if torch is None:
+            return _HOST_BYTES
+        free, _ = torch.cuda.mem_get_info(self.example.device)
+        kept = torch.cuda.memory_reserved(self.example.device) - torch.cuda.memory_allocated(self.example.device)
+        return int(free + kept)
+
+    def put(self, values: Any, dtype: str | None = None) -> Array:
+        """An array on the device; one that is there already is not copied."""
+        if isinstance(values, np.ndarray):
+            xp = namespace_of(self.example)
+            return like(values, self.example, getattr(xp, dtype or str(values.dtype)))
+        return values
+
+    def stripe_rows(self, n_rows: int, row_bytes: int = 1) -> int:
+        """Rows for one kernel that needs so many bytes for each."""
+        affordable = int(_KERNEL_SHARE * self.free_bytes()) // max(1, row_bytes)
+        return max(1, min(n_rows, max(_FEWEST_ROWS, min(affordable, _MOST_ROWS))))
+
+    def placed(self, rows: ArrayRows) -> ArrayRows | None:
+        """The rows on the device, or None when they do not fit and have to be streamed."""
+        if not isinstance(rows.inputs, np.ndarray):
+            return rows
+        needed = 8 * rows.n_rows * (rows.n_columns + 2)
+        if needed > _RESIDENT_SHARE * self.free_bytes():
+            return None
+        return ArrayRows(
+            self.put(rows.inputs, "float64"),
+            None if rows.targets is None else self.put(rows.targets, "float64"),
+            None if rows.weights is None else self.put(rows.weights, "float64"),
+            host=rows,
+        )
+
+    def is_out_of_memory(self, error: BaseException) -> bool:
+        """Whether an error says that the device had no memory left."""
+        return "out of memory" in str(error).lower()
+
+    def map(self, kernel: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Yield the kernel's results in the order of the items."""
+        yield from map(kernel, items)

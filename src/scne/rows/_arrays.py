@@ -1,0 +1,99 @@
+"""Arrays of other libraries: the few steps between NumPy and a namespace that follows the array API standard.
+
+Kernels are written once, with functions that every namespace has, and run on NumPy, PyTorch, CuPy and
+array-api-strict alike. NumPy keeps the in-place forms that its speed rests on.
+"""
+
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# An array of any library.
+Array = Any
+
+
+def is_numpy(array: Array) -> bool:
+    """Whether an array is NumPy's own, and its kernels may work in place."""
+    return isinstance(array, np.ndarray)
+
+
+def is_foreign(value: Any) -> bool:
+    """Whether a value is an array of a library other than NumPy that kernels can run on."""
+    if isinstance(value, np.ndarray) or not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        return False
+    library = type(value).__module__.partition(".")[0]
+    return library in ("torch", "cupy", "array_api_strict")
+
+
+def namespace_of(array: Array) -> ModuleType:
+    """The functions for an array: those of the array API standard under their standard names.
+
+    Examples
+    --------
+    >>> namespace_of(np.zeros(2)) is np
+    True
+    """
+    return np if isinstance(array, np.ndarray) else _namespace(type(array))
+
+
+@cache
+def _namespace(kind: type) -> ModuleType:
+    library = kind.__module__.partition(".")[0]
+    if library in ("torch", "cupy"):
+        return import_module(f"array_api_compat.{library}")
+    return import_module(library)
+
+
+def device_of(array: Array) -> Any:
+    """The device of an array, as its library names it."""
+    from array_api_compat import device
+
+    return device(array)
+
+
+def like(values: Any, array: Array, dtype: Any = None) -> Array:
+    """Values as an array of the same library, on the same device; of `dtype`, or the dtype of `array`."""
+    if isinstance(array, np.ndarray):
+        return np.asarray(values, dtype=array.dtype if dtype is None else dtype)
+    xp = namespace_of(array)
+    if hasattr(array, "is_cuda"):
+        # Converted here and sent in one copy: half of the calls that the library would make of it.
+        kind = str(array.dtype if dtype is None else dtype).rpartition(".")[2]
+        return xp.from_numpy(np.array(values, dtype=kind)).to(array.device, non_blocking=True)
+    return xp.asarray(values, dtype=array.dtype if dtype is None else dtype, device=device_of(array))
+
+
+def cast(array: Array, dtype: str) -> Array:
+    """The array in another precision, "float32" or "float64"; the same array when it has it already."""
+    if isinstance(array, np.ndarray):
+        return array.astype(dtype, copy=False)
+    xp = namespace_of(array)
+    return xp.astype(array, getattr(xp, dtype), copy=False)
+
+
+def to_numpy(array: Array) -> NDArray:
+    """The array in this process's own memory."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "is_cuda"):
+        return _from_torch(array)
+    if hasattr(array, "get"):
+        return array.get()
+    return np.from_dlpack(array)
+
+
+# Bytes from which it pays to copy through memory that the device can write to by itself.
+_PINNED_FROM = 1 << 20
+
+
+def _from_torch(tensor: Array) -> NDArray:
+    if not tensor.is_cuda or tensor.nbytes < _PINNED_FROM:
+        return tensor.detach().cpu().numpy()
+    import torch
+
+    here = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    return here.copy_(tensor.detach()).numpy()
