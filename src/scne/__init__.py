@@ -6,17 +6,49 @@ SCNERegressor(groups={'gases': ['SO2', 'NO2'], 'weather': ['TEMP', 'PRES']},
               random_state=0)
 """
 
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 from scne.estimators import (
     DNNERegressor,
     RVFLRegressor,
+    SCNClassifier,
+    SCNEClassifier,
     SCNERegressor,
     SCNRegressor,
     error_decomposition,
 )
+from scne.estimators._prediction import PredictingRegressor
+
+if TYPE_CHECKING:
+    from scne.report import ConvergenceDisplay as ConvergenceDisplay
+    from scne.report import DecorrelationPathDisplay as DecorrelationPathDisplay
+    from scne.report import GroupContributionDisplay as GroupContributionDisplay
+    from scne.report import MemberCorrelationDisplay as MemberCorrelationDisplay
+    from scne.report import NodesDisplay as NodesDisplay
+    from scne.report import PredictionIntervalDisplay as PredictionIntervalDisplay
 
 __version__ = version("scne")
+
+
+def _find_writers() -> Mapping[str, Callable[..., Any]]:
+    from scne.models import WRITERS
+
+    return WRITERS
+
+
+# Estimators know nothing of files and exports, which lie to their right; the two meet here, when first asked for.
+PredictingRegressor._writers = staticmethod(_find_writers)
+
+_DISPLAYS = (
+    "ConvergenceDisplay",
+    "DecorrelationPathDisplay",
+    "GroupContributionDisplay",
+    "MemberCorrelationDisplay",
+    "NodesDisplay",
+    "PredictionIntervalDisplay",
+)
 
 
 def __getattr__(name: str) -> object:
@@ -29,12 +61,19 @@ def __getattr__(name: str) -> object:
         from scne.models import load_model, save_model
 
         return {"load": load_model, "save": save_model}[name]
+    # Displays bring matplotlib along.
+    if name in _DISPLAYS:
+        from scne import report
+
+        return getattr(report, name)
     raise AttributeError(f"module 'scne' has no attribute {name!r}")
 
 
 __all__ = [
     "DNNERegressor",
     "RVFLRegressor",
+    "SCNClassifier",
+    "SCNEClassifier",
     "SCNERegressor",
     "SCNRegressor",
     "__version__",

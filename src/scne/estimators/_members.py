@@ -14,7 +14,7 @@ from scne.estimators._checkpoint import Checkpoint
 from scne.estimators._cluster import ClusterRows, range_rows
 from scne.ncl import EnsembleSystem, MatrixFreeSystem
 from scne.networks import BuiltNetwork, HiddenLayer, each_outputs, joint_outputs
-from scne.passes import Engine, SystemSums, announce, stripe_rows, system_sums
+from scne.passes import DeviceEngine, Engine, SystemSums, announce, stripe_rows, system_sums
 from scne.rows import (
     ArrayRows,
     ColumnScaling,
@@ -23,8 +23,12 @@ from scne.rows import (
     RowSource,
     content_keys,
     input_statistics,
+    is_foreign,
     learn_scaling,
+    like,
+    namespace_of,
     target_statistics,
+    to_numpy,
 )
 
 Result = TypeVar("Result")
@@ -41,6 +45,7 @@ def row_results(
     engine: Engine,
     stage: str,
     done: int = 0,
+    row_bytes: int = 1,
 ) -> Iterator[tuple[int, Result]]:
     """A kernel's results in the order of the rows: one per range of stripes (`range_rows`), here and on a cluster.
 
@@ -54,6 +59,8 @@ def row_results(
         What is announced.
     done : int
         Stripes at the beginning to leave out.
+    row_bytes : int
+        What the kernel needs for each row on a device.
 
     Yields
     ------
@@ -63,6 +70,9 @@ def row_results(
     """
     if isinstance(rows, ClusterRows):
         yield from rows.results(kernel, combine, done, stage)
+        return
+    if isinstance(engine, DeviceEngine):
+        yield from _device_results(rows, kernel, combine, engine, stage, row_bytes)
         return
     step = stripe_rows(rows.n_rows)
     n_stripes = -(-rows.n_rows // step)
@@ -75,6 +85,32 @@ def row_results(
         announce(stage, done, n_stripes, rows.n_rows)
         if done % group == 0 or done == n_stripes:
             yield done, held.pop()
+
+
+def _device_results(
+    rows: RowSource,
+    kernel: Callable[[RowBlock], Result],
+    combine: Callable[[Result, Result], Result],
+    engine: DeviceEngine,
+    stage: str,
+    row_bytes: int,
+) -> Iterator[tuple[int, Result]]:
+    """The same on a device; a stripe that its memory cannot take after all is halved until it can."""
+
+    def halved(block: RowBlock) -> Result:
+        try:
+            return kernel(block)
+        except (RuntimeError, MemoryError) as error:
+            if not engine.is_out_of_memory(error) or block.n_rows < 2:
+                raise
+        half = block.n_rows // 2
+        return combine(halved(block.part(slice(0, half))), halved(block.part(slice(half, block.n_rows))))
+
+    step = engine.stripe_rows(rows.n_rows, row_bytes)
+    n_stripes = -(-rows.n_rows // step)
+    for done, block in enumerate(rows.stripes(step), start=1):
+        yield done, halved(block)
+        announce(stage, done, n_stripes, rows.n_rows)
 
 
 @dataclass(frozen=True)
@@ -125,7 +161,7 @@ def _all_statistics(rows: AnyRows, engine: Engine) -> BlockStatistics:
         # and with them the same scaling, on which every choice of a node depends.
         partitions = rows.results(lambda block: [block_statistics(block)], add, 0, "reading columns")
         return reduce(combined_statistics, (found for _, stripes in partitions for found in stripes))
-    step = stripe_rows(rows.n_rows)
+    step = engine.stripe_rows(rows.n_rows, 32 * rows.n_columns)
     blocks = announced(rows.stripes(step), "reading columns", -(-rows.n_rows // step), rows.n_rows)
     return engine.reduce(block_statistics, blocks, combined_statistics)
 
@@ -160,6 +196,7 @@ def announced(blocks: Iterable[RowBlock], stage: str, total: int, rows: int) -> 
 
 def validation_rows(rows: ArrayRows, fraction: float, seed: int) -> NDArray[np.intp] | None:
     """A random share of the rows that count, to be watched instead of fitted; None when too few to judge by."""
+    rows = rows.in_numpy()
     counted = np.arange(rows.n_rows) if rows.weights is None else np.flatnonzero(rows.weights)
     if len(counted) < FEWEST_TO_HOLD_OUT or len(np.unique(content_keys(rows.inputs[counted]))) < FEWEST_TO_HOLD_OUT:
         return None
@@ -178,20 +215,22 @@ def ensemble_system(
     """G, g and y'y of the ensemble in one pass over the rows (Eq. (25) without its coefficients)."""
 
     def kernel(block: RowBlock) -> SystemSums:
-        return system_sums(block, lambda inputs: joint_outputs(layers, inputs), target_scaling)
+        return system_sums(block, lambda inputs: joint_outputs(layers, inputs, engine.dtype), target_scaling)
 
     kept = checkpoint.load("sums") if checkpoint else None
     done = 0 if kept is None else int(kept.pop("done"))
     total = None if kept is None else SystemSums(**kept)
-    for done, part in row_results(rows, kernel, SystemSums.added, engine, stage, done):  # noqa: B020
+    width = sum(layer.n_outputs for layer in layers) + 3 * max(len(layer.scaling.feature_columns) for layer in layers)
+    results = row_results(rows, kernel, SystemSums.added, engine, stage, done, row_bytes=16 * width)
+    for done, part in results:
         # What comes from another process may be read-only, and sums are added in place.
-        total = SystemSums(*(np.require(one, requirements="W") for one in part)) if total is None else total.added(part)
+        total = (part if engine.on_device else part.in_numpy()) if total is None else total.added(part)
         if checkpoint:
             checkpoint.save_if_due("sums", {**total._asdict(), "done": done})
     if checkpoint and total is not None:
         checkpoint.save("sums", {**total._asdict(), "done": done})
-    sums = total
-    assert sums is not None
+    assert total is not None
+    sums = total.in_numpy()
     return EnsembleSystem(
         gram=sums.gram,
         moments=sums.moments,
@@ -241,6 +280,14 @@ def member_outputs(
     inputs: NDArray, layers: Sequence[HiddenLayer], weights: Sequence[NDArray[np.float64]], engine: Engine
 ) -> NDArray[np.float64]:
     """Every member's output in scaled target units, shape (M, n, q)."""
+    if is_foreign(inputs) or engine.on_device:
+        parts = [
+            [xp_product(hidden, weights[m]) for m, hidden in enumerate(each_outputs(layers, block))]
+            for block in device_blocks(inputs, layers, engine)
+        ]
+        xp = namespace_of(parts[0][0])
+        joined = xp.concat([xp.stack(part) for part in parts], axis=1)
+        return joined if is_foreign(inputs) else to_numpy(joined)
     q = weights[0].shape[1]
     outputs = np.empty((len(layers), len(inputs), q))
 
@@ -256,6 +303,14 @@ def mean_output(
     inputs: NDArray, layers: Sequence[HiddenLayer], weights: Sequence[NDArray[np.float64]], engine: Engine
 ) -> NDArray[np.float64]:
     """The ensemble's output (1/M) sum_m f_m in scaled target units, shape (n, q)."""
+    if is_foreign(inputs) or engine.on_device:
+        means = []
+        for block in device_blocks(inputs, layers, engine):
+            pairs = zip(each_outputs(layers, block), weights, strict=True)
+            total = sum(xp_product(hidden, beta) for hidden, beta in pairs) / len(layers)
+            # What came from this process's memory goes back there, block by block.
+            means.append(total if is_foreign(inputs) else to_numpy(total))
+        return namespace_of(means[0]).concat(means, axis=0)
     outputs = np.empty((len(inputs), weights[0].shape[1]))
 
     def write(block: RowBlock) -> None:
@@ -264,6 +319,21 @@ def mean_output(
 
     engine.run(write, ArrayRows(inputs).stripes(_prediction_rows(layers)))
     return outputs
+
+
+def xp_product(hidden: Any, weights: NDArray[np.float64]) -> Any:
+    """Hidden outputs times weights that live in this process's memory."""
+    return namespace_of(hidden).matmul(hidden, like(weights, hidden))
+
+
+def device_blocks(inputs: Any, layers: Sequence[HiddenLayer], engine: Engine) -> Iterator[Any]:
+    """The rows in blocks on the device of an engine, or where they are."""
+    if not isinstance(engine, DeviceEngine):
+        engine = DeviceEngine(inputs)
+    widest = max(layer.n_outputs + 3 * len(layer.scaling.feature_columns) for layer in layers)
+    step = engine.stripe_rows(inputs.shape[0], 16 * widest)
+    for start in range(0, inputs.shape[0], step):
+        yield engine.put(inputs[start : start + step, :], "float64")
 
 
 def _prediction_rows(layers: Sequence[HiddenLayer]) -> int:

@@ -17,7 +17,17 @@ from scipy.linalg import eigh
 from scne.estimators._cluster import ClusterRows
 from scne.estimators._data import TrainingData
 from scne.networks import HiddenLayer
-from scne.rows import ArrayRows, ColumnScaling, RampScaling, RowBlock, RowSource, column_statistics, learn_scaling
+from scne.rows import (
+    Array,
+    ArrayRows,
+    ColumnScaling,
+    RampScaling,
+    RowBlock,
+    RowSource,
+    column_statistics,
+    learn_scaling,
+    like,
+)
 
 # Ridges that are tried, relative to the mean diagonal of the columns' Gram matrix.
 _RELATIVE_RIDGES = np.geomspace(1e-6, 1e3, 19)
@@ -43,9 +53,10 @@ class Trend:
         """A hidden layer without nodes, whose direct links pass all columns on."""
         return _links(self.scaling)
 
-    def apply(self, inputs: NDArray) -> NDArray[np.float64]:
+    def apply(self, inputs: Array) -> Array:
         """Its values (n, q), in units of y."""
-        return self.layer.outputs(inputs) @ self.weights
+        columns = self.layer.outputs(inputs)
+        return columns @ like(self.weights, columns)
 
     def taken_off(self, block: RowBlock) -> RowBlock:
         """The same rows with what is left of their targets."""
@@ -73,6 +84,7 @@ def learn_trend(rows: ArrayRows) -> Trend:
     >>> bool(left.std() < 0.01)
     True
     """
+    rows = rows.in_numpy()
     assert rows.targets is not None
     scaling = learn_scaling(column_statistics(rows.inputs, rows.weights), "standard", clip=True)
     columns, targets = _links(scaling).outputs(rows.inputs), rows.targets

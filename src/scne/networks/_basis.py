@@ -8,9 +8,10 @@ A ridge r is one more row for each node, with sqrt(r) in the node's column and a
 on the longer columns is the ridge fit, R'R = H'H + r I, and the residual on the data rows is that of the ridge fit.
 """
 
+import weakref
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from scipy.linalg import solve_triangular
 
 from scne.networks._activations import Activation
 from scne.networks._search_rows import SearchRows
-from scne.passes import Engine, PoolBlock, PoolSums, fused_columns, score_pool
+from scne.passes import Engine, PoolBlock, PoolSums, fused_search, release, score_pool
 from scne.rows import Array, cast, device_of, is_numpy, like, namespace_of, to_numpy
 
 # One projection leaves errors of the size of the vector's own rounding errors. While the vector keeps a thirtieth of
@@ -37,6 +38,21 @@ def _added(left: _Projected, right: _Projected) -> _Projected:
     return _Projected(*(a + b for a, b in zip(left, right, strict=True)))
 
 
+class RecordedPools(NamedTuple):
+    """What a search will ask of every pool.
+
+    Attributes
+    ----------
+    n_candidates : int
+    projected, with_gram : bool
+        Whether projections on the basis, and the candidates' Gram matrix, are wanted.
+    """
+
+    n_candidates: int
+    projected: bool
+    with_gram: bool
+
+
 class GrowingBasis:
     """Q, R and the residual of a network under construction.
 
@@ -52,6 +68,8 @@ class GrowingBasis:
         slower, with the same result to rounding.
     ridge : float
         r, added to the diagonal of H'H.
+    recorded : RecordedPools or None
+        What every pool will ask for, where kernels may be recorded for it.
 
     Attributes
     ----------
@@ -71,6 +89,7 @@ class GrowingBasis:
         engine: Engine,
         memory_budget: float,
         ridge: float = 0.0,
+        recorded: "RecordedPools | None" = None,
     ) -> None:
         self.rows = rows
         self.activation = activation
@@ -79,14 +98,20 @@ class GrowingBasis:
         self.size = 0
         self._here = is_numpy(rows.inputs)
         xp = namespace_of(rows.inputs)
-        self.residual = rows.targets.copy() if self._here else xp.asarray(rows.targets, copy=True)
+        self.precision = str(rows.inputs.dtype).rpartition(".")[2]
+        self._fused: Any = None
+        if recorded is not None and not self._here:
+            self._fused = self._recorded_kernels(capacity, recorded)
+        if self._fused is not None:
+            self.residual = self._fused.residual
+        else:
+            self.residual = rows.targets.copy() if self._here else xp.asarray(rows.targets, copy=True)
         self.factor = np.zeros((capacity, capacity))
         self._ridge_rows = np.zeros((capacity, capacity))
         self._ridge_residual = np.zeros((capacity, rows.targets.shape[1]))
         self._n_direct = 0
         self._weights = np.zeros((rows.n_columns + 1, capacity))
         # Candidates are scored in narrow stripes, which a pool's outputs multiply; single vectors go in wider ones.
-        self.precision = str(rows.inputs.dtype).rpartition(".")[2]
         self._training = [
             part for part in rows.stripes(engine.stripe_rows(rows.n_training, 2_000)) if rows.is_training(part)
         ]
@@ -98,22 +123,12 @@ class GrowingBasis:
         if self._here:
             self._stored = np.empty((capacity, rows.n_rows), dtype=self.precision) if fits else None
             self._fresh = np.empty(rows.n_rows)
+        elif self._fused is not None:
+            self._stored = self._fused.columns
         else:
             self._fresh = xp.empty_like(self.residual[:, 0])
             if fits:
                 self._stored = xp.empty((capacity, rows.n_rows), dtype=rows.inputs.dtype, device=device_of(rows.inputs))
-        self._fused = None
-        if self._stored is not None and not self._here:
-            self._fused = fused_columns(
-                rows.inputs,
-                rows.root_weights,
-                self.residual,
-                self._stored,
-                rows.n_training,
-                ridge,
-                self.dependence,
-                activation,
-            )
         self._squares = engine.reduce(self._residual_squares, self._stripes, np.add)
 
     @property
@@ -139,8 +154,19 @@ class GrowingBasis:
         """The same over the rows that are watched."""
         return float(np.sqrt(self._squares[1].sum() / (self.rows.validation_weight * self._n_targets)))
 
-    def score(self, pool: NDArray[np.float64], with_projections: bool, with_gram: bool) -> PoolSums:
-        """Sums over the training rows for a pool of weights (d + 1, T)."""
+    def score(
+        self,
+        pool: NDArray[np.float64],
+        with_projections: bool,
+        with_gram: bool,
+        meanwhile: Callable[[], object] = lambda: None,
+    ) -> PoolSums:
+        """Sums over the training rows for a pool of weights (d + 1, T).
+
+        While a device works on them alone, this thread does something else `meanwhile`.
+        """
+        if self._fused is not None:
+            return self._fused_score(pool, with_projections, with_gram, meanwhile)
         weights = np.ascontiguousarray(pool * self.activation.input_gain, dtype=self.precision)
         weights = weights if self._here else like(weights, self.rows.inputs)
 
@@ -155,24 +181,54 @@ class GrowingBasis:
             return score_pool(block, weights, self.activation.core, with_gram)
 
         sums = self.engine.reduce(kernel, self._training, PoolSums.added)
-        if not with_projections:
-            return sums
+        return self._with_own_ridge(sums) if with_projections else sums
+
+    def _with_own_ridge(self, sums: PoolSums) -> PoolSums:
         # A candidate's own ridge row meets no other column, so it adds to its square alone.
         gram = sums.gram + self.ridge / self.activation.output_gain**2 * np.eye(len(sums.gram))
         squares = sums.squares + self.ridge / self.activation.output_gain**2
         return sums._replace(squares=squares, projections=self._orthonormal(sums.projections), gram=gram)
 
-    def append_node(self, weights: NDArray[np.float64]) -> bool:
+    def _fused_score(
+        self, pool: NDArray[np.float64], with_projections: bool, with_gram: bool, meanwhile: Callable[[], object]
+    ) -> PoolSums:
+        found = self._fused.score(pool * self.activation.input_gain, meanwhile)
+        q, n_candidates = self._n_targets, pool.shape[1]
+        projections = found[q + 1 : q + 1 + self.size] if with_projections else found[:0]
+        gram = found[-n_candidates:] if with_gram else np.zeros((0, 0))
+        sums = PoolSums(found[:q], found[q], projections, gram)
+        return self._with_own_ridge(sums) if with_projections else sums
+
+    def append_node(self, weights: NDArray[np.float64], meanwhile: Callable[[], object] = lambda: None) -> bool:
         """Add a node with weights (d + 1,); False, and nothing changed, when it depends on the present ones."""
         column = np.ascontiguousarray(weights[:, None], dtype=self.precision)
         self._weights[:, self.size] = weights
-        if self._fused is not None and not self._n_direct:
-            return self._append_fused(weights)
+        if self._fused is not None:
+            return self._append_fused(weights, meanwhile)
         return self._append(lambda part: self.rows.node_outputs(part, column, self.activation)[:, 0])
 
-    def _append_fused(self, weights: NDArray[np.float64]) -> bool:
-        column = like(weights * self.activation.input_gain, self.rows.inputs)
-        before, after, *squares = self._fused.append(column, self.size)
+    def _recorded_kernels(self, capacity: int, pools: "RecordedPools") -> Any:
+        """Recorded kernels for the rows, kept for others like them once this basis is gone; None without a GPU."""
+        rows = self.rows
+        found = fused_search(
+            rows.inputs,
+            rows.n_training,
+            rows.targets.shape[1],
+            pools.n_candidates,
+            capacity,
+            rows.root_weights is not None,
+            self.activation,
+            self.dependence,
+            pools.projected,
+            pools.with_gram,
+        )
+        if found is not None:
+            found.begin(rows.inputs, rows.root_weights, rows.targets, self.ridge)
+            weakref.finalize(self, release, found)
+        return found
+
+    def _append_fused(self, weights: NDArray[np.float64], meanwhile: Callable[[], object]) -> bool:
+        before, after, *squares = self._fused.append(weights * self.activation.input_gain, self.size, meanwhile)
         if not after > self.dependence * before:
             return False
         self._squares = np.array(squares).reshape(2, -1)

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scne.networks._activations import ACTIVATIONS
-from scne.networks._basis import GrowingBasis
+from scne.networks._basis import GrowingBasis, RecordedPools
 from scne.networks._candidates import pool_generator, sparse_pool, uniform_pool
 from scne.networks._criteria import Selection, select_candidates
 from scne.networks._search_rows import SearchRows
@@ -161,16 +162,25 @@ def build_network(
         Is given the nodes after each addition.
     """
     capacity = settings.max_hidden + (rows.n_linked if settings.direct_link else 0)
-    basis = GrowingBasis(rows, ACTIVATIONS[settings.activation], capacity, engine, memory_budget, settings.ridge)
+    basis = GrowingBasis(
+        rows,
+        ACTIVATIONS[settings.activation],
+        capacity,
+        engine,
+        memory_budget,
+        settings.ridge,
+        # Direct links are columns that no recording makes.
+        None if settings.direct_link else _recorded(settings),
+    )
     if settings.direct_link:
         basis.append_direct_links()
-    record = _Record()
+    record, pools = _Record(), _Pools(rows, settings, seed, member)
     if resume is not None:
         for weights, scope, contraction in zip(*resume, strict=True):
             basis.append_node(weights)
             record.add(weights, scope, contraction, basis)
     while (reason := _reason_to_stop(record, basis, settings)) is None:
-        if not _add_nodes(record, basis, settings, seed, member):
+        if not _add_nodes(record, basis, settings, pools):
             reason = StopReason.NO_CANDIDATE
             break
         announce(stage, record.size, settings.max_hidden)
@@ -182,6 +192,11 @@ def build_network(
         record.add(pool[:, 0], settings.scopes[0], settings.contraction[-1], basis)
     announce(stage, settings.max_hidden, settings.max_hidden)
     return record.finished(reason)
+
+
+def _recorded(settings: SearchSettings) -> RecordedPools:
+    projected = settings.criterion == "orthogonal"
+    return RecordedPools(settings.n_candidates, projected, projected and settings.batch_size > 1)
 
 
 def _reason_to_stop(record: _Record, basis: GrowingBasis, settings: SearchSettings) -> StopReason | None:
@@ -196,17 +211,18 @@ def _reason_to_stop(record: _Record, basis: GrowingBasis, settings: SearchSettin
     return None
 
 
-def _add_nodes(record: _Record, basis: GrowingBasis, settings: SearchSettings, seed: int, member: int) -> bool:
+def _add_nodes(record: _Record, basis: GrowingBasis, settings: SearchSettings, pools: "_Pools") -> bool:
     """Draw pools, from the first scope to the last, until one yields nodes; False when none does."""
     node = record.size + 1
     attempts: Sequence[tuple[float, ...]]
     attempts = [settings.scopes] if settings.scope_search == "together" else [(y,) for y in settings.scopes]
     for attempt, scopes in enumerate(attempts):
-        pool = _pool(basis.rows, settings, settings.n_candidates, scopes, seed, member, node, attempt)
-        sums = _score(basis, pool, node, settings)
+        pool = pools.at(node, attempt)
+        # On a device the next pool is drawn while this one is scored, and that of the next node while one is added.
+        sums = _score(basis, pool, node, settings, partial(pools.at, node, attempt + 1))
         while (chosen := _select(basis, sums, node, settings)) is not None:
             for candidate in chosen.candidates:
-                if basis.append_node(pool[:, candidate]):
+                if basis.append_node(pool[:, candidate], partial(pools.at, node + 1, 0)):
                     record.add(pool[:, candidate], scopes[candidate % len(scopes)], chosen.contraction, basis)
             if record.size >= node:
                 return True
@@ -228,9 +244,40 @@ def _batch_size(node: int, settings: SearchSettings) -> int:
     return min(settings.batch_size, settings.max_hidden - node + 1)
 
 
-def _score(basis: GrowingBasis, pool: NDArray[np.float64], node: int, settings: SearchSettings) -> PoolSums:
+class _Pools:
+    """The pools of one network, each drawn when it is first asked for; the last few are kept."""
+
+    def __init__(self, rows: SearchRows, settings: SearchSettings, seed: int, member: int) -> None:
+        self._rows, self._settings, self._name = rows, settings, (seed, member)
+        self._drawn: dict[tuple[int, int], NDArray[np.float64]] = {}
+
+    def at(self, node: int, attempt: int) -> NDArray[np.float64]:
+        """The pool for a node and an attempt, shape (d + 1, T)."""
+        settings = self._settings
+        together = settings.scope_search == "together"
+        if attempt >= (1 if together else len(settings.scopes)):
+            # There is no further attempt, so nobody will ask for it.
+            return np.empty((0, 0))
+        if (node, attempt) not in self._drawn:
+            scopes = settings.scopes if together else settings.scopes[attempt : attempt + 1]
+            while len(self._drawn) > 2:
+                del self._drawn[next(iter(self._drawn))]
+            self._drawn[node, attempt] = _pool(
+                self._rows, settings, settings.n_candidates, scopes, *self._name, node, attempt
+            )
+        return self._drawn[node, attempt]
+
+
+def _score(
+    basis: GrowingBasis,
+    pool: NDArray[np.float64],
+    node: int,
+    settings: SearchSettings,
+    meanwhile: Callable[[], object],
+) -> PoolSums:
     orthogonal = settings.criterion == "orthogonal"
-    return basis.score(pool, with_projections=orthogonal, with_gram=orthogonal and _batch_size(node, settings) > 1)
+    with_gram = orthogonal and _batch_size(node, settings) > 1
+    return basis.score(pool, with_projections=orthogonal, with_gram=with_gram, meanwhile=meanwhile)
 
 
 def _select(basis: GrowingBasis, sums: PoolSums, node: int, settings: SearchSettings) -> Selection | None:

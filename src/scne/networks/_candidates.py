@@ -49,7 +49,7 @@ def uniform_pool(
     >>> pool.shape, bool((abs(pool[:, ::2]) <= 0.5).all()), bool((abs(pool[:, 1::2]) > 0.5).any())
     ((3, 4), True, True)
     """
-    reach = np.resize(np.asarray(scopes, dtype=np.float64), n_candidates)
+    reach = np.asarray(scopes, dtype=np.float64)[np.arange(n_candidates) % len(scopes)]
     return generator.uniform(-1.0, 1.0, size=(n_columns + 1, n_candidates)) * reach
 
 
@@ -82,7 +82,7 @@ def sparse_pool(
     chosen = _few_columns(generator, int(features.max()) + 1, n_candidates)
     directions = generator.standard_normal((len(features), n_candidates))
     directions *= chosen[features]
-    reach = np.resize(np.asarray(scopes, dtype=np.float64), n_candidates)
+    reach = np.asarray(scopes, dtype=np.float64)[np.arange(n_candidates) % len(scopes)]
     directions *= reach / np.linalg.norm(directions, axis=0)
     centres = rows.rows_at(generator.random(n_candidates)).astype(np.float64)
     return np.vstack([directions, -np.einsum("dt,td->t", directions, centres)])

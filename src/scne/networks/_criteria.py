@@ -93,7 +93,7 @@ def _rank_once(
     ties: float,
 ) -> Selection | None:
     gains = _gains(sums.moments, sums.squares, sums.squares > 0)
-    for contraction in contractions:
+    for contraction in _worth_trying(contractions, gains, residual_squares, node):
         excess = _excess(gains, residual_squares, required_share(contraction, node))
         picked: list[int] = []
         while len(picked) < batch_size and np.isfinite(excess).any():
@@ -123,7 +123,7 @@ def _rank_with_deflation(
     for offset in range(batch_size):
         gains = _gains(moments, left_over, resolvable)
         best = None
-        for contraction in contractions:
+        for contraction in _worth_trying(contractions, gains, error, node + offset):
             excess = _excess(gains, error, required_share(contraction, node + offset))
             if np.isfinite(excess).any():
                 best = _first_best(excess, gains, ties)
@@ -149,6 +149,21 @@ def _rank_with_deflation(
 def _first_best(excess: NDArray[np.float64], gains: NDArray[np.float64], ties: float) -> int:
     best = int(np.argmax(excess))
     return int(np.argmax(excess >= excess[best] - ties * gains[:, best].sum()))
+
+
+def _worth_trying(
+    contractions: Sequence[float], gains: NDArray[np.float64], residual_squares: NDArray[np.float64], node: int
+) -> Sequence[float]:
+    """The contractions from the first on for which some candidate may remove the share that is asked of it.
+
+    One look at the best share spares the inequality for every stricter r; rounding is left to the inequality itself.
+    """
+    left = np.maximum(residual_squares, _NOTHING_LEFT)
+    best = float((gains / left[:, None])[residual_squares > _NOTHING_LEFT].min(axis=0, initial=np.inf).max())
+    for place, contraction in enumerate(contractions):
+        if required_share(contraction, node) <= best * (1.0 + 1e-9):
+            return contractions[place:]
+    return ()
 
 
 def _gains(

@@ -2,7 +2,7 @@
 
 from scne.passes._device import DeviceEngine
 from scne.passes._engine import Engine, available_threads, single_threaded_blas, stripe_rows
-from scne.passes._fused import fused_columns
+from scne.passes._fused import fused_search, release
 from scne.passes._kernels import PoolBlock, PoolSums, SystemSums, score_pool, system_sums
 from scne.passes._progress import Progress, announce, listening
 
@@ -15,8 +15,9 @@ __all__ = [
     "SystemSums",
     "announce",
     "available_threads",
-    "fused_columns",
+    "fused_search",
     "listening",
+    "release",
     "score_pool",
     "single_threaded_blas",
     "stripe_rows",

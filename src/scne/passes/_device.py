@@ -15,6 +15,7 @@ Result = TypeVar("Result")
 _RESIDENT_SHARE, _KERNEL_SHARE = 0.5, 0.2
 # A processor's memory is not asked for what is free: arrays of other libraries on it are for tests and small work.
 _HOST_BYTES = 1 << 30
+_PLENTY = 1 << 33
 _FEWEST_ROWS, _MOST_ROWS = 1_024, 1 << 20
 
 
@@ -81,6 +82,9 @@ class DeviceEngine(Engine):
         if torch is None:
             return _HOST_BYTES
         free, _ = torch.cuda.mem_get_info(self.example.device)
+        if free > _PLENTY:
+            return int(free)
+        # Asking PyTorch what it holds and does not use takes longer than many a kernel.
         kept = torch.cuda.memory_reserved(self.example.device) - torch.cuda.memory_allocated(self.example.device)
         return int(free + kept)
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.passes._fused import fused_scores
 from scne.passes._scratch import scratch
 from scne.rows import Array, ColumnScaling, RowBlock, cast, is_numpy, like, namespace_of, to_numpy
 
@@ -21,6 +20,9 @@ _POOL_BYTES = 1_700_000
 _GRAM_BYTES = 1 << 24
 # Nodes from which a device forms half of a Gram matrix and mirrors it, in so many parts.
 _WIDE, _PARTS = 1_024, 4
+# Rows that are added up in the precision of a device's products before float64 takes over: the error of a sum grows
+# with their number.
+_SUMMED_ROWS = 16_384
 
 
 class PoolSums(NamedTuple):
@@ -118,27 +120,21 @@ def score_pool(
 
 
 def _score_on_device(block: PoolBlock, weights: Array, activate: Callable[[Array], Array], with_gram: bool) -> PoolSums:
-    """The same sums of arrays that are not NumPy's, brought to this process in one copy.
-
-    Where nothing but moments and squares is asked for and the device can, one kernel multiplies, activates and reduces
-    without writing the pool's outputs to memory.
-    """
+    """The same sums of arrays that are not NumPy's, brought to this process in one copy."""
     xp = namespace_of(block.inputs)
     q = block.residual.shape[1]
     n_basis = 0 if block.basis is None else block.basis.shape[0]
-    if block.basis is None and not with_gram and (fused := fused_scores(block, weights, activate)) is not None:
-        parts = [fused]
-    else:
-        outputs = activate(xp.matmul(block.inputs, weights))
-        if block.root_weights is not None:
-            outputs = outputs * block.root_weights[:, None]
-        parts = [cast(xp.matmul(cast(block.residual, _name(weights)).T, outputs), "float64")]
-        parts.append(cast(xp.sum(outputs * outputs, axis=0, dtype=xp.float64)[None, :], "float64"))
-        if block.basis is not None:
-            parts.append(cast(xp.matmul(block.basis, outputs), "float64"))
-        if with_gram:
-            parts.append(cast(xp.matmul(outputs.T, outputs), "float64"))
-    found = np.array(to_numpy(xp.concat(parts, axis=0) if len(parts) > 1 else parts[0]))
+    outputs = activate(xp.matmul(block.inputs, weights))
+    if block.root_weights is not None:
+        outputs = outputs * block.root_weights[:, None]
+    parts = [cast(xp.matmul(cast(block.residual, _name(weights)).T, outputs), "float64")]
+    parts.append(xp.sum(outputs * outputs, axis=0, dtype=xp.float64)[None, :])
+    if block.basis is not None:
+        # What a candidate keeps off the basis is a small difference of large sums.
+        parts.append(_product(xp, block.basis.T, outputs))
+    if with_gram:
+        parts.append(_product(xp, outputs, outputs))
+    found = np.array(to_numpy(xp.concat(parts, axis=0)))
     moments, squares, projections, gram = np.split(found, np.cumsum([q, 1, n_basis]))
     return PoolSums(moments, squares[0], projections, gram if with_gram else np.zeros((0, 0)))
 
@@ -224,20 +220,30 @@ def _system_on_device(
         counts = cast(block.weights, "float64")
         root = xp.sqrt(counts)[:, None]
         hidden, targets, weight = hidden * cast(root, _name(hidden)), targets * root, xp.sum(counts)
-    moments = cast(xp.matmul(hidden.T, cast(targets, _name(hidden))), "float64")
+    moments = _product(xp, hidden, cast(targets, _name(hidden)))
     return SystemSums(_gram(xp, hidden), moments, xp.sum(targets * targets, axis=0), weight)
+
+
+def _product(xp: Any, left: Array, right: Array) -> Array:
+    """A'B in float64 of products in the precision of A, each over so few rows that their sums stay as exact."""
+    whole = left.shape[0] // _SUMMED_ROWS * _SUMMED_ROWS
+    total = cast(xp.matmul(left[whole:, :].T, right[whole:, :]), "float64")
+    if whole:
+        parts = [xp.reshape(one[:whole, :], (-1, _SUMMED_ROWS, one.shape[1])) for one in (left, right)]
+        total += xp.sum(xp.matmul(xp.permute_dims(parts[0], (0, 2, 1)), parts[1]), axis=0, dtype=xp.float64)
+    return total
 
 
 def _gram(xp: Any, hidden: Array) -> Array:
     """H'H in float64 of products in the precision of H; of a wide one only the blocks on and above the diagonal."""
     width = hidden.shape[1]
     if width < _WIDE:
-        return cast(xp.matmul(hidden.T, hidden), "float64")
+        return _product(xp, hidden, hidden)
     edges = [width * part // _PARTS for part in range(_PARTS + 1)]
     columns = [hidden[:, first:last] for first, last in itertools.pairwise(edges)]
     blocks: list[list[Any]] = [[None] * _PARTS for _ in range(_PARTS)]
     for i, j in itertools.combinations_with_replacement(range(_PARTS), 2):
-        blocks[i][j] = cast(xp.matmul(columns[i].T, columns[j]), "float64")
+        blocks[i][j] = _product(xp, columns[i], columns[j])
         blocks[j][i] = blocks[i][j].T
     return xp.concat([xp.concat(row, axis=1) for row in blocks], axis=0)
 

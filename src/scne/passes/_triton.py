@@ -1,14 +1,51 @@
 """The fused kernels themselves; importing this needs Triton, which PyTorch brings along where there are NVIDIA GPUs."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import triton
 import triton.language as tl
 
-# Programs for each multiprocessor: enough to hide the latency of loads.
-_PROGRAMS_EACH = 4
-_VECTOR_ROWS = 1_024
+# Rows and candidates of a tile, its warps, and programs for each multiprocessor: the fastest of those that were tried
+# on an H200 with 14 inputs and 100 candidates.
+_ROWS, _TILE, _WARPS, _PROGRAMS_EACH = 64, 64, 4, 8
+_VECTOR_ROWS = 512
+_SUMMED_ROWS = 16_384
+
+
+class FusedShape(NamedTuple):
+    """All that a recording depends on.
+
+    Attributes
+    ----------
+    n_rows, n_training : int
+    width : int
+        Inputs, the constant one included, rounded up to a power of two.
+    n_targets, n_candidates, capacity : int
+    weighted : bool
+    kind : str
+        The activation's core.
+    gain : float
+        What its output is multiplied by.
+    dependence : float
+    projected, with_gram : bool
+        Whether a pool's projections on Q, and its Gram matrix, are wanted too.
+    """
+
+    n_rows: int
+    n_training: int
+    width: int
+    n_targets: int
+    n_candidates: int
+    capacity: int
+    weighted: bool
+    kind: str
+    gain: float
+    dependence: float
+    projected: bool
+    with_gram: bool
 
 
 # Weights are multiplied by this before a kernel sees them, so that a power of two takes the place of exp(2 z).
@@ -32,28 +69,23 @@ def _pool_sums(  # type: ignore[no-untyped-def]
     weights,
     residual,
     roots,
+    outputs,
     sums,
     n_rows,
-    n_inputs,
     n_candidates,
-    stride,
     Q: tl.constexpr,
     D: tl.constexpr,
     T: tl.constexpr,
     ROWS: tl.constexpr,
     WEIGHTED: tl.constexpr,
     PLUS_ONE: tl.constexpr,
-    PRECISION: tl.constexpr,
+    WRITTEN: tl.constexpr,
 ):
     program, programs = tl.program_id(0), tl.num_programs(0)
     columns = tl.arange(0, D)
     candidates = tl.program_id(1) * T + tl.arange(0, T)
     known = candidates < n_candidates
-    w = tl.load(
-        weights + columns[:, None] * n_candidates + candidates[None, :],
-        mask=(columns[:, None] < n_inputs) & known[None, :],
-        other=0.0,
-    )
+    w = tl.load(weights + columns[:, None] * n_candidates + candidates[None, :], mask=known[None, :], other=0.0)
     # Sums stay apart for each row of a block until the end: one reduction over rows instead of one a block.
     squares = tl.zeros((ROWS, T), dtype=tl.float32)
     first = tl.zeros((ROWS, T), dtype=tl.float32)
@@ -61,15 +93,15 @@ def _pool_sums(  # type: ignore[no-untyped-def]
     for block in range(program, tl.cdiv(n_rows, ROWS), programs):
         rows = block * ROWS + tl.arange(0, ROWS)
         here = rows < n_rows
-        x = tl.load(
-            inputs + rows[:, None].to(tl.int64) * stride + columns[None, :],
-            mask=here[:, None] & (columns[None, :] < n_inputs),
-            other=0.0,
-        )
-        h = _core(tl.dot(x, w, input_precision=PRECISION), PLUS_ONE)
+        x = tl.load(inputs + rows[:, None].to(tl.int64) * D + columns[None, :], mask=here[:, None], other=0.0)
+        # Factors split into two of 11 bits each, on the matrix units: all but the last bit or two of a float32 product.
+        h = _core(tl.dot(x, w, input_precision="tf32x3"), PLUS_ONE)
         h = tl.where(here[:, None], h, 0.0)
         if WEIGHTED:
             h *= tl.load(roots + rows, mask=here, other=0.0)[:, None]
+        if WRITTEN:
+            place = outputs + rows[:, None].to(tl.int64) * n_candidates + candidates[None, :]
+            tl.store(place, h, mask=here[:, None] & known[None, :])
         squares += h * h
         first += h * tl.load(residual + rows * Q, mask=here, other=0.0).to(tl.float32)[:, None]
         if Q > 1:
@@ -81,92 +113,79 @@ def _pool_sums(  # type: ignore[no-untyped-def]
     tl.store(place + Q * n_candidates, tl.sum(squares, axis=0), mask=known)
 
 
-def pool_sums(
-    inputs: Any,
-    weights: Any,
-    residual: Any,
-    roots: Any,
-    kind: str,
-    precision: str = "tf32x3",
-    rows: int = 64,
-    warps: int = 4,
-) -> Any:
-    """Moments (q, T) above squares (1, T), float64, for inputs (n, d + 1) and weights (d + 1, T) in float32.
-
-    "tf32x3" splits every factor into two of 11 bits each and multiplies them on the matrix units: all but the last bit
-    or two of a float32 product, at several times its speed.
-    """
-    n_rows, n_inputs = inputs.shape
-    n_candidates, q = weights.shape[1], residual.shape[1]
-    width = 128 if n_candidates > 64 else max(16, triton.next_power_of_2(n_candidates))
-    height = max(16, triton.next_power_of_2(n_inputs))
-    programs = min(triton.cdiv(n_rows, rows), _PROGRAMS_EACH * _multiprocessors(inputs))
-    sums = torch.empty((programs, q + 1, n_candidates), dtype=torch.float32, device=inputs.device)
-    _pool_sums[(programs, triton.cdiv(n_candidates, width))](
-        inputs,
-        weights * TWICE_LOG2_E,
-        residual,
-        inputs if roots is None else roots,
-        sums,
-        n_rows,
-        n_inputs,
-        n_candidates,
-        inputs.stride(0),
-        Q=q,
-        D=height,
-        T=width,
-        ROWS=rows,
-        WEIGHTED=roots is not None,
-        PLUS_ONE=kind == "one plus tanh",
-        PRECISION=precision,
-        num_warps=warps,
-    )
-    return sums.sum(dim=0, dtype=torch.float64)
-
-
 @triton.jit
 def _fresh_column(  # type: ignore[no-untyped-def]
     inputs,
     weights,
     roots,
+    columns,
     fresh,
+    before,
     sums,
     n_rows,
     n_training,
-    n_inputs,
-    stride,
+    capacity,
     gain,
     D: tl.constexpr,
+    L: tl.constexpr,
     ROWS: tl.constexpr,
     WEIGHTED: tl.constexpr,
     PLUS_ONE: tl.constexpr,
 ):
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    """The new node's outputs h, h'h, and Q'h."""
+    program = tl.program_id(0)
+    rows = program * ROWS + tl.arange(0, ROWS)
     here = rows < n_rows
-    columns = tl.arange(0, D)
-    w = tl.load(weights + columns, mask=columns < n_inputs, other=0.0)
-    x = tl.load(
-        inputs + rows[:, None].to(tl.int64) * stride + columns[None, :],
-        mask=here[:, None] & (columns[None, :] < n_inputs),
-        other=0.0,
-    )
+    places = tl.arange(0, D)
+    w = tl.load(weights + places)
+    x = tl.load(inputs + rows[:, None].to(tl.int64) * D + places[None, :], mask=here[:, None], other=0.0)
     h = _core(tl.sum(x * w[None, :], axis=1), PLUS_ONE) * gain
     if WEIGHTED:
         h *= tl.load(roots + rows, mask=here, other=0.0)
     tl.store(fresh + rows, h, mask=here)
-    tl.store(sums + tl.program_id(0), tl.sum(tl.where(rows < n_training, h * h, 0.0)))
+    trained = tl.where(rows < n_training, h, 0.0)
+    tl.store(before + program, tl.sum(trained * trained).to(tl.float64))
+    nodes = tl.arange(0, L)
+    tile = columns + nodes[:, None].to(tl.int64) * n_rows + rows[None, :]
+    q = tl.load(tile, mask=(nodes[:, None] < capacity) & (rows[None, :] < n_training), other=0.0)
+    tl.store(sums + program * L + nodes, tl.sum(q * trained[None, :], axis=1))
 
 
 @triton.jit
-def _moments(fresh, residual, sums, n_training, Q: tl.constexpr, ROWS: tl.constexpr):  # type: ignore[no-untyped-def]
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    here = rows < n_training
-    h = tl.load(fresh + rows, mask=here, other=0.0).to(tl.float64)
-    place = sums + tl.program_id(0) * (Q + 1)
-    tl.store(place, tl.sum(h * h))
-    for output in tl.static_range(Q):
-        e = tl.load(residual + rows * Q + output, mask=here, other=0.0)
-        tl.store(place + 1 + output, tl.sum(h * e))
+def _project(  # type: ignore[no-untyped-def]
+    fresh,
+    columns,
+    coefficients,
+    residual,
+    sums,
+    n_rows,
+    n_training,
+    capacity,
+    Q: tl.constexpr,
+    L: tl.constexpr,
+    ROWS: tl.constexpr,
+    LAST: tl.constexpr,
+):
+    """Takes Q c off the new column; then Q'h again, or at the last time h'h and e'h."""
+    program = tl.program_id(0)
+    rows = program * ROWS + tl.arange(0, ROWS)
+    here = rows < n_rows
+    nodes = tl.arange(0, L)
+    tile = columns + nodes[:, None].to(tl.int64) * n_rows + rows[None, :]
+    q = tl.load(tile, mask=(nodes[:, None] < capacity) & here[None, :], other=0.0)
+    c = tl.load(coefficients + nodes, mask=nodes < capacity, other=0.0).to(tl.float32)
+    h = tl.load(fresh + rows, mask=here, other=0.0) - tl.sum(q * c[:, None], axis=0)
+    tl.store(fresh + rows, h, mask=here)
+    trained = tl.where(rows < n_training, h, 0.0)
+    if LAST:
+        exact = trained.to(tl.float64)
+        place = sums + program * (Q + 1)
+        tl.store(place, tl.sum(exact * exact))
+        for output in tl.static_range(Q):
+            e = tl.load(residual + rows * Q + output, mask=here, other=0.0)
+            tl.store(place + 1 + output, tl.sum(exact * e))
+    else:
+        tl.store(sums + program * L + nodes, tl.sum(q * trained[None, :], axis=1))
 
 
 @triton.jit
@@ -178,7 +197,7 @@ def _settle(  # type: ignore[no-untyped-def]
     ridge_rows,
     ridge_residual,
     result,
-    size,
+    state,
     capacity,
     dependence,
     Q: tl.constexpr,
@@ -187,7 +206,8 @@ def _settle(  # type: ignore[no-untyped-def]
 ):
     parts = tl.arange(0, P)
     there = parts < n_programs
-    first = tl.sum(tl.load(before + parts, mask=there, other=0.0).to(tl.float64))
+    size = tl.load(state).to(tl.int32)
+    first = tl.sum(tl.load(before + parts, mask=there, other=0.0))
     places = tl.arange(0, L)
     known = places < capacity
     row = tl.load(ridge_row + places, mask=known, other=0.0)
@@ -197,7 +217,7 @@ def _settle(  # type: ignore[no-untyped-def]
     norm = tl.sqrt(tl.where(square > 0, square, 1.0))
     tl.store(result, first)
     tl.store(result + 1, square)
-    tl.store(result + 2, 1.0 / norm)
+    tl.store(result + 2, kept / norm)
     unit = row / norm
     tl.store(ridge_rows + size * capacity + places, unit, mask=known & (kept > 0))
     for output in tl.static_range(Q):
@@ -210,12 +230,13 @@ def _settle(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _finish(  # type: ignore[no-untyped-def]
-    fresh, column, residual, settled, sums, n_rows, n_training, Q: tl.constexpr, ROWS: tl.constexpr
+    fresh, columns, residual, settled, sums, state, n_rows, n_training, Q: tl.constexpr, ROWS: tl.constexpr
 ):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     here = rows < n_rows
     unit = tl.load(fresh + rows, mask=here, other=0.0).to(tl.float64) * tl.load(settled + 2)
-    tl.store(column + rows, unit.to(tl.float32), mask=here)
+    # A column that is not kept is zero, and takes no part in any projection.
+    tl.store(columns + tl.load(state).to(tl.int64) * n_rows + rows, unit.to(tl.float32), mask=here)
     place = sums + tl.program_id(0) * 2 * Q
     for output in tl.static_range(Q):
         e = tl.load(residual + rows * Q + output, mask=here, other=0.0)
@@ -226,132 +247,221 @@ def _finish(  # type: ignore[no-untyped-def]
         tl.store(place + Q + output, tl.sum(tl.where(here & (rows >= n_training), square, 0.0)))
 
 
-class FusedColumns:
-    """The same steps as those of a growing basis, on one device and without a word to the host until a node's end.
+class FusedSearch:
+    """Buffers on one GPU and two recorded sequences of kernels: one scores a pool, one adds a node.
+
+    The host hands over weights, starts a sequence and reads a few numbers at its end; everything between, the transfers
+    included, is recorded once and replayed, because starting the kernels one by one takes longer than running them.
+    Inputs are padded to a power of two columns, and all columns of Q take part in every projection, those that are not
+    there yet as zeros: so one recording serves every node, and every network of the same shape.
 
     Parameters
     ----------
-    inputs : tensor of shape (N, d + 1), float32
-    roots : tensor of shape (N,) or None
-    residual : tensor of shape (N, q), float64
-        Is changed.
-    columns : tensor of shape (capacity, N), float32
-        Q; is filled.
-    n_training : int
-    ridge, dependence : float
-    kind : str
-        The activation's core.
-    gain : float
-        What its output is multiplied by.
+    shape : FusedShape
+    device : torch device
     """
 
-    def __init__(
-        self,
-        inputs: Any,
-        roots: Any,
-        residual: Any,
-        columns: Any,
-        n_training: int,
-        ridge: float,
-        dependence: float,
-        kind: str,
-        gain: float,
-    ) -> None:
-        self.inputs, self.roots, self.residual, self.columns = inputs, roots, residual, columns
-        self.n_training, self.ridge, self.dependence = n_training, ridge, dependence
-        self.plus_one, self.gain = kind == "one plus tanh", gain
-        n_rows, capacity, q = inputs.shape[0], columns.shape[0], residual.shape[1]
-        on = {"dtype": torch.float64, "device": inputs.device}
-        self.fresh = torch.empty(n_rows, dtype=torch.float32, device=inputs.device)
-        self.ridge_rows = torch.zeros((capacity, capacity), **on)
-        self.ridge_residual = torch.zeros((capacity, q), **on)
-        self.programs = triton.cdiv(n_rows, _VECTOR_ROWS)
-        self.column_programs = triton.cdiv(n_rows, 128)
-        self.before = torch.empty(self.column_programs, dtype=torch.float32, device=inputs.device)
-        self.after = torch.empty((self.programs, q + 1), **on)
-        self.left = torch.empty((self.programs, 2 * q), **on)
-        self.settled = torch.empty(3 + q, **on)
+    def __init__(self, shape: "FusedShape", device: Any) -> None:
+        self.shape = shape
+        n, q, capacity = shape.n_rows, shape.n_targets, shape.capacity
+        single, double = {"dtype": torch.float32, "device": device}, {"dtype": torch.float64, "device": device}
+        self.inputs = torch.zeros((n, shape.width), **single)
+        self.roots = torch.ones(n, **single) if shape.weighted else None
+        self.residual = torch.zeros((n, q), **double)
+        self.columns = torch.zeros((capacity, n), **single)
+        self.fresh = torch.empty(n, **single)
+        self.ridge_rows = torch.zeros((capacity, capacity), **double)
+        self.ridge_residual = torch.zeros((capacity, q), **double)
+        # The number of nodes and the root of the ridge, where kernels can read them.
+        self.state = torch.zeros(2, **double)
+        self.places = torch.arange(capacity, device=device)
+        self.programs = triton.cdiv(n, _VECTOR_ROWS)
+        self.before = torch.zeros(self.programs, **double)
+        self.after = torch.zeros((self.programs, q + 1), **double)
+        self.left = torch.zeros((self.programs, 2 * q), **double)
+        self.projections = torch.zeros((self.programs, max(16, triton.next_power_of_2(capacity))), **single)
+        self.settled = torch.zeros(4 + q, **double)
+        self.pool = torch.zeros((shape.width, shape.n_candidates), **single)
+        self.node = torch.zeros(shape.width, **single)
+        self.given_pool, self.given_node, self.given_state = (
+            torch.zeros(one.shape, dtype=one.dtype, pin_memory=True) for one in (self.pool, self.node, self.state)
+        )
+        height = q + 1 + (capacity if shape.projected else 0) + (shape.n_candidates if shape.with_gram else 0)
+        self.scores = torch.zeros((height, shape.n_candidates), dtype=torch.float64, pin_memory=True)
+        # Projections on Q need the pool's outputs, so there they are written to memory after all.
+        self.outputs = torch.zeros((shape.n_training, shape.n_candidates), **single) if shape.projected else None
+        self.outcome = torch.zeros(2 + 2 * q, dtype=torch.float64, pin_memory=True)
+        self._pool_view, self._node_view, self._state_view, self._scores_view, self._outcome_view = (
+            one.numpy() for one in (self.given_pool, self.given_node, self.given_state, self.scores, self.outcome)
+        )
+        self.score_graph = _recorded(self._score)
+        self.append_graph = _recorded(self._append)
 
-    def append(self, weights: Any, size: int) -> Any:
-        """Add a column with weights (d + 1,); its squares before and after, and the residual's, in float64.
+    def begin(self, inputs: Any, roots: Any, residual: Any, ridge: float) -> None:
+        """Start a network on scaled rows (N, d + 1); all buffers are those of a network without nodes."""
+        self.inputs.zero_()
+        self.inputs[:, : inputs.shape[1]] = inputs
+        if self.roots is not None:
+            self.roots.copy_(roots)
+        self.residual.copy_(residual)
+        for buffer in (self.columns, self.ridge_rows, self.ridge_residual):
+            buffer.zero_()
+        self.given_pool.zero_()
+        self.given_node.zero_()
+        self.given_state[1] = ridge**0.5
+        self.stream = torch.cuda.current_stream(self.inputs.device)
 
-        Returns
-        -------
-        ndarray of shape (2 + 2 q,)
+    def score(self, weights: Any, meanwhile: Callable[[], object]) -> Any:
+        """Moments (q, T) of a pool (d + 1, T) above its squares (1, T), projections and Gram matrix, as an ndarray.
+
+        The host does something else `meanwhile`.
         """
-        n_rows, n_inputs = self.inputs.shape
-        q = self.residual.shape[1]
-        _fresh_column[(self.column_programs,)](
+        np.multiply(weights, TWICE_LOG2_E, out=self._pool_view[: len(weights)])
+        self.score_graph.replay()
+        meanwhile()
+        self.stream.synchronize()
+        return self._scores_view.copy()
+
+    def append(self, weights: Any, size: int, meanwhile: Callable[[], object]) -> Any:
+        """Add a node (d + 1,) as column `size`; its squares before and after, and the residual's, shape (2 + 2 q,)."""
+        np.multiply(weights, TWICE_LOG2_E, out=self._node_view[: len(weights)])
+        self._state_view[0] = size
+        self.append_graph.replay()
+        meanwhile()
+        self.stream.synchronize()
+        return self._outcome_view.copy()
+
+    def _score(self) -> None:
+        shape = self.shape
+        self.pool.copy_(self.given_pool, non_blocking=True)
+        n_candidates, q = shape.n_candidates, shape.n_targets
+        tile = min(_TILE, max(16, triton.next_power_of_2(n_candidates)))
+        programs = min(triton.cdiv(shape.n_training, _ROWS), _PROGRAMS_EACH * _multiprocessors(self.inputs))
+        sums = torch.empty((programs, q + 1, n_candidates), dtype=torch.float32, device=self.inputs.device)
+        _pool_sums[(programs, triton.cdiv(n_candidates, tile))](
             self.inputs,
-            weights * TWICE_LOG2_E,
+            self.pool,
+            self.residual,
             self.inputs if self.roots is None else self.roots,
+            self.inputs if self.outputs is None else self.outputs,
+            sums,
+            shape.n_training,
+            n_candidates,
+            Q=q,
+            D=shape.width,
+            T=tile,
+            ROWS=_ROWS,
+            WEIGHTED=self.roots is not None,
+            PLUS_ONE=shape.kind == "one plus tanh",
+            WRITTEN=self.outputs is not None,
+            num_warps=_WARPS,
+        )
+        found = [sums.sum(dim=0, dtype=torch.float64)]
+        if self.outputs is not None:
+            found.append(_long_product(self.columns[:, : shape.n_training], self.outputs))
+            if shape.with_gram:
+                found.append(_long_product(self.outputs.T, self.outputs))
+        self.scores.copy_(torch.cat(found), non_blocking=True)
+
+    def _append(self) -> None:
+        shape = self.shape
+        n, q = shape.n_rows, shape.n_targets
+        self.node.copy_(self.given_node, non_blocking=True)
+        self.state.copy_(self.given_state, non_blocking=True)
+        nodes = max(16, triton.next_power_of_2(shape.capacity))
+        _fresh_column[(self.programs,)](
+            self.inputs,
+            self.node,
+            self.inputs if self.roots is None else self.roots,
+            self.columns,
             self.fresh,
             self.before,
-            n_rows,
-            self.n_training,
-            n_inputs,
-            self.inputs.stride(0),
-            self.gain,
-            D=max(16, triton.next_power_of_2(n_inputs)),
-            ROWS=128,
+            self.projections,
+            n,
+            shape.n_training,
+            shape.capacity,
+            shape.gain,
+            D=shape.width,
+            L=nodes,
+            ROWS=_VECTOR_ROWS,
             WEIGHTED=self.roots is not None,
-            PLUS_ONE=self.plus_one,
-            num_warps=4,
+            PLUS_ONE=shape.kind == "one plus tanh",
+            num_warps=8,
         )
-        row = self.ridge_row(size)
-        if size:
-            present, trained = self.columns[:size], self.columns[:size, : self.n_training]
-            ridges = self.ridge_rows[:size]
-            for _ in range(2):
-                # "Twice is enough": a second projection costs less than asking whether it is needed.
-                coefficients = torch.mv(trained, self.fresh[: self.n_training])
-                exact = coefficients.double().addmv_(ridges, row)
-                torch.addmv(self.fresh, present.T, exact.float(), alpha=-1.0, out=self.fresh)
-                row = torch.addmv(row, ridges.T, exact, alpha=-1.0)
-        _moments[(self.programs,)](
-            self.fresh, self.residual, self.after, self.n_training, Q=q, ROWS=_VECTOR_ROWS, num_warps=4
-        )
+        row = torch.where(self.places == self.state[0], self.state[1], 0.0)
+        for last in (False, True):
+            # "Twice is enough": a second projection costs less than asking whether it is needed.
+            found = self.projections.sum(dim=0, dtype=torch.float64)[: shape.capacity]
+            exact = torch.addmv(found, self.ridge_rows, row)
+            row = torch.addmv(row, self.ridge_rows.T, exact, alpha=-1.0)
+            _project[(self.programs,)](
+                self.fresh,
+                self.columns,
+                exact,
+                self.residual,
+                self.after if last else self.projections,
+                n,
+                shape.n_training,
+                shape.capacity,
+                Q=q,
+                L=nodes,
+                ROWS=_VECTOR_ROWS,
+                LAST=last,
+                num_warps=8,
+            )
         _settle[(1,)](
-            _compact(self.before, self.programs),
+            self.before,
             self.after,
             self.programs,
             row,
             self.ridge_rows,
             self.ridge_residual,
             self.settled,
-            size,
-            len(self.columns),
-            self.dependence,
+            self.state,
+            shape.capacity,
+            shape.dependence,
             Q=q,
-            L=triton.next_power_of_2(len(self.columns)),
+            L=triton.next_power_of_2(shape.capacity),
             P=triton.next_power_of_2(self.programs),
             num_warps=8,
         )
         _finish[(self.programs,)](
             self.fresh,
-            self.columns[size],
+            self.columns,
             self.residual,
             self.settled,
             self.left,
-            n_rows,
-            self.n_training,
+            self.state,
+            n,
+            shape.n_training,
             Q=q,
             ROWS=_VECTOR_ROWS,
             num_warps=4,
         )
-        return torch.cat([self.settled[:2], self.left.sum(dim=0)]).cpu().numpy()
-
-    def ridge_row(self, size: int) -> Any:
-        """What a new column has in the rows of the ridge."""
-        row = torch.zeros(len(self.columns), dtype=torch.float64, device=self.inputs.device)
-        row[size] = self.ridge**0.5
-        return row
+        self.outcome.copy_(torch.cat([self.settled[:2], self.left.sum(dim=0)]), non_blocking=True)
 
 
-def _compact(sums: Any, length: int) -> Any:
-    """Sums of many programs as sums of few."""
-    padded = torch.nn.functional.pad(sums, (0, -len(sums) % length))
-    return padded.view(length, -1).sum(dim=1)
+def _long_product(left: Any, right: Any) -> Any:
+    """A B in float64, of float32 products over so few rows of B that their sums stay exact enough for differences."""
+    whole = right.shape[0] // _SUMMED_ROWS * _SUMMED_ROWS
+    total = (left[:, whole:] @ right[whole:]).double()
+    if whole:
+        parts = left[:, :whole].unflatten(1, (-1, _SUMMED_ROWS)).permute(1, 0, 2)
+        total += torch.bmm(parts, right[:whole].unflatten(0, (-1, _SUMMED_ROWS))).sum(dim=0, dtype=torch.float64)
+    return total
+
+
+def _recorded(work: Any) -> Any:
+    """A graph of the work, after one run in which kernels are compiled."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        work()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        work()
+    return graph
 
 
 def _multiprocessors(tensor: Any) -> int:

@@ -37,12 +37,11 @@ def namespace_of(array: Array) -> ModuleType:
     >>> namespace_of(np.zeros(2)) is np
     True
     """
-    return np if isinstance(array, np.ndarray) else _namespace(type(array))
+    return np if isinstance(array, np.ndarray) else _namespace(type(array).__module__.partition(".")[0])
 
 
 @cache
-def _namespace(kind: type) -> ModuleType:
-    library = kind.__module__.partition(".")[0]
+def _namespace(library: str) -> ModuleType:
     if library in ("torch", "cupy"):
         return import_module(f"array_api_compat.{library}")
     return import_module(library)

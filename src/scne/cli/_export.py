@@ -1,0 +1,59 @@
+"""`scne export`: a model in a form that needs no scne, and no Python."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Form(StrEnum):
+    """What a model can be written as."""
+
+    onnx = "onnx"
+    c = "c"
+    python = "python"
+
+
+def export_command(
+    model: Annotated[Path, typer.Argument(help="A model that `scne fit` wrote.")],
+    to: Annotated[Form, typer.Option("--to", help="An ONNX graph, a C99 header, or a Python file without imports.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: usually .onnx, .h or .py.")],
+    name: Annotated[
+        str | None, typer.Option(help="For C: what names in the header begin with (scne_model unless given).")
+    ] = None,
+    single: Annotated[bool, typer.Option("--float32", help="For ONNX and C: numbers in single precision.")] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="For ONNX: also the ends of an interval that holds this share of rows."),
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
+) -> None:
+    """Write a model as ONNX, C or Python source."""
+    # Imported here, so that `scne --help` answers at once.
+    from scne.cli._tables import print_facts
+    from scne.models import load_model
+
+    _refuse_unused(to, name, single, interval)
+    fitted = load_model(model)
+    dtype = "float32" if single else "float64"
+    try:
+        if to is Form.onnx:
+            fitted.to_onnx(out, dtype=dtype, interval=interval)
+        elif to is Form.c:
+            fitted.to_c(out, name or "scne_model", dtype=dtype)
+        else:
+            fitted.to_python(out)
+    except ImportError as error:
+        # A package that is not there is for the user to install: a sentence, not a traceback.
+        raise ValueError(str(error)) from error
+    print_facts({"model": str(model), "form": str(to), "file": str(out), "bytes": out.stat().st_size}, json_output)
+
+
+def _refuse_unused(to: Form, name: str | None, single: bool, interval: float | None) -> None:
+    if name is not None and to is not Form.c:
+        raise ValueError(f"--name is {name!r}, but it is for --to c only; leave it out with --to {to}.")
+    if single and to is Form.python:
+        raise ValueError("--float32 was given, but Python has double precision only; leave it out with --to python.")
+    if interval is not None and to is not Form.onnx:
+        raise ValueError(f"--interval is {interval!r}, but it is for --to onnx only; leave it out with --to {to}.")

@@ -1,0 +1,93 @@
+"""The small parts of a C header: numbers, constant arrays, loops."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.models._export_plan import ExportError
+
+_PER_LINE = 6
+
+
+class CWriter:
+    """Writes numbers of one type under names with one beginning, and counts the bytes of its arrays.
+
+    Examples
+    --------
+    >>> writer = CWriter("sine", "float32")
+    >>> print("\\n".join(writer.numbers("scale", np.array([0.1, 2.0]))))
+    static const float sine_scale[2] = {
+        0.1f, 2.0f,
+    };
+    >>> writer.n_bytes
+    8
+    """
+
+    def __init__(self, name: str, dtype: str) -> None:
+        self.name, self.dtype = name, np.dtype(dtype)
+        self.real, self.suffix = ("float", "f") if self.dtype == np.float32 else ("double", "")
+        self.n_bytes = 0
+
+    def literal(self, value: Any) -> str:
+        """The shortest text that a compiler reads as the same number."""
+        return f"{self.dtype.type(value)!s}{self.suffix}"
+
+    def numbers(self, name: str, values: NDArray[np.float64], divides: bool = False) -> list[str]:
+        """An array of numbers; with `divides` none of them may become zero."""
+        flat = np.ravel(values)
+        with np.errstate(over="ignore", under="ignore"):
+            kept = flat.astype(self.dtype)
+        lost = ~np.isfinite(kept) | (divides & (kept == 0))
+        if lost.any():
+            raise ExportError(
+                f"The model holds the number {flat[lost][0]:g}, which a {self.real} cannot hold; use dtype='float64'."
+            )
+        self.n_bytes += kept.nbytes
+        return self._array(self.real, name, [self.literal(value) for value in kept])
+
+    def places(self, name: str, values: NDArray) -> list[str]:
+        """An array of places in other arrays."""
+        kind, size = place_type(int(values.max(initial=0)))
+        self.n_bytes += size * len(values)
+        return self._array(kind, name, [str(int(value)) for value in values])
+
+    def template(self, text: str) -> str:
+        """C code for REAL, with its numbers and the functions of math.h in that type."""
+        text = re.sub(r"\b(\d+\.\d+)\b", rf"\1{self.suffix}", text)
+        text = re.sub(r"\b(floor|fmod|sin|cos|fabs|log1p|copysign)\(", rf"\1{self.suffix}(", text)
+        return text.replace("NAME", self.name).replace("REAL", self.real)
+
+    def _array(self, kind: str, name: str, texts: list[str]) -> list[str]:
+        lines = [f"    {', '.join(texts[start : start + _PER_LINE])}," for start in range(0, len(texts), _PER_LINE)]
+        return [f"static const {kind} {self.name}_{name}[{len(texts)}] = {{", *lines, "};"]
+
+
+def place_type(largest: int) -> tuple[str, int]:
+    """The smallest type of C that is sure to hold places up to `largest`, and its bytes.
+
+    Examples
+    --------
+    >>> place_type(255), place_type(256)
+    (('unsigned char', 1), ('unsigned short', 2))
+    """
+    if largest < 256:
+        return "unsigned char", 1
+    return ("unsigned short", 2) if largest < 65_536 else ("unsigned long", 8)
+
+
+def loop(index: str, length: int, body: Iterable[str]) -> list[str]:
+    """A loop of `index` from 0 on."""
+    return [f"for (unsigned long {index} = 0; {index} < {length}; {index}++) {{", *indented(body), "}"]
+
+
+def indented(lines: Iterable[str]) -> Iterator[str]:
+    """Lines one step further to the right."""
+    return (f"    {line}" if line else "" for line in lines)
+
+
+def in_comment(line: str) -> str:
+    """A line that neither ends nor begins a comment, whatever names are in it."""
+    return line.replace("*/", "* /").replace("/*", "/ *")

@@ -1,0 +1,81 @@
+"""A graph of ONNX nodes under construction."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# A value that a node computed or that goes in, by its name; or a constant.
+Value = str | float | int | NDArray
+
+# The sets of operators are fixed, not the newest that the installed onnx knows: the same model gives the same bytes
+# everywhere, and runtimes since 2024 read them.
+OPSET, ML_OPSET, IR_VERSION = 21, 3, 10
+
+
+def import_onnx() -> Any:
+    """The package onnx, or a sentence about where to get it."""
+    try:
+        import onnx
+        import onnx.helper
+        import onnx.numpy_helper
+    except ImportError as error:
+        raise ImportError(
+            "to_onnx needs the package onnx, which is not installed; install it with: pip install onnx onnxruntime"
+        ) from error
+    return onnx
+
+
+class GraphBuilder:
+    """Nodes and constants in the order in which they are asked for.
+
+    Parameters
+    ----------
+    taken : iterable of str
+        Names of inputs and outputs, which no value inside may have.
+
+    Examples
+    --------
+    >>> graph = GraphBuilder(["X", "y"])
+    >>> doubled = graph("Mul", "X", 2.0)
+    >>> doubled, [node.op_type for node in graph.nodes], [constant.name for constant in graph.constants]
+    ('value 2', ['Mul'], ['value 1'])
+    """
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._onnx = import_onnx()
+        self._taken = set(taken)
+        self._count = 0
+        self._known: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def __call__(self, operator: str, *inputs: Value, domain: str = "", output: str = "", **attributes: Any) -> str:
+        """Add a node and name its value; floats become float64 constants, whole numbers int64 ones."""
+        names = [value if isinstance(value, str) else self._constant(np.asarray(value)) for value in inputs]
+        result = output or self._name()
+        self.nodes.append(self._onnx.helper.make_node(operator, names, [result], domain=domain, **attributes))
+        return result
+
+    def cast(self, value: Value, dtype: Any) -> str:
+        """A value in another type."""
+        return self("Cast", value, to=self.type_of(dtype))
+
+    def type_of(self, dtype: Any) -> int:
+        """ONNX's number of a NumPy type."""
+        return self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
+    def _constant(self, values: NDArray) -> str:
+        key = (values.dtype.str, values.shape, values.tobytes())
+        if key not in self._known:
+            self._known[key] = self._name()
+            self.constants.append(self._onnx.numpy_helper.from_array(np.ascontiguousarray(values), self._known[key]))
+        return self._known[key]
+
+    def _name(self) -> str:
+        while True:
+            self._count += 1
+            name = f"value {self._count}"
+            if name not in self._taken:
+                return name

@@ -1,0 +1,377 @@
+"""Models as C and Python source: compiled and run, they say what `predict` says."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from datetime import date, datetime, time
+
+import numpy as np
+import pandas as pd
+import pyarrow.csv
+import pytest
+from export_models import (
+    ARRAY_MODELS,
+    COLUMNS,
+    DATED_MODELS,
+    OUTPUTS,
+    array_model,
+    array_rows,
+    arrays,
+    assert_agree,
+    dated_model,
+    dated_rows,
+    file_model,
+    file_predictions,
+    file_table,
+    size_of_terms,
+)
+
+from scne import RVFLRegressor, SCNERegressor, SCNRegressor, open_rows
+from scne.models import ExportError, ModelFileError
+
+# The base interpreter, not that of the virtual environment: nothing but its own library, and no site-packages.
+BARE = [os.path.realpath(sys.executable), "-I", "-S"]
+MAIN = """
+#include <stdio.h>
+#include <string.h>
+{includes}
+#define WIDEST 128
+int main(void)
+{{
+    static {real} row[WIDEST], out[WIDEST];
+    char name[64];
+    unsigned long n;
+    while (scanf("%63s %lu", name, &n) == 2) {{
+        unsigned long q = 0;
+        for (unsigned long i = 0; i < n; i++) {{
+            double value;
+            if (scanf("%lf", &value) != 1) return 1;
+            row[i] = ({real})value;
+        }}
+{calls}
+        for (unsigned long i = 0; i < q; i++) printf("%.17g ", (double)out[i]);
+        printf("\\n");
+    }}
+    return 0;
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("files")
+
+
+def compiled(models, folder, real="double"):
+    """A program that predicts rows with any of some models, called m0, m1 and so on; strict about warnings."""
+    names = [f"m{place}" for place in range(len(models))]
+    for name, model in zip(names, models, strict=True):
+        model.to_c(folder / f"{name}.h", name, dtype="float64" if real == "double" else "float32")
+    calls = [
+        f'        if (!strcmp(name, "{name}") && n == {name.upper()}_INPUTS) '
+        f"{{ {name}_predict(row, out); q = {name.upper()}_OUTPUTS; }}"
+        for name in names
+    ]
+    includes = "\n".join(f'#include "{name}.h"' for name in names)
+    # Included twice, as a header may be.
+    (folder / "main.c").write_text(MAIN.format(real=real, includes=f"{includes}\n{includes}", calls="\n".join(calls)))
+    strict = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror", "-std=c99"]
+    command = ["cc", *strict, "-O1", "-o", str(folder / "main"), str(folder / "main.c"), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:3000]
+    return folder / "main"
+
+
+def run_c(program, name, X):
+    lines = [" ".join([name, str(len(row)), *(f"{value:.17g}" for value in row)]) for row in np.asarray(X)]
+    done = subprocess.run([program], input="\n".join(lines), capture_output=True, text=True, check=True)
+    return np.array([[float(value) for value in line.split()] for line in done.stdout.splitlines()])
+
+
+@pytest.fixture(scope="module")
+def zoo(tmp_path_factory):
+    """All small models in one program: the compiler starts once."""
+    named = {name: (array_model(name), array_rows()) for name in ARRAY_MODELS}
+    named |= {f"{name}, {outputs}": (array_model(name, outputs), array_rows()) for name, outputs in SEVERAL}
+    named |= {f"dated {name}": (dated_model(name), dated_rows()) for name in DATED_MODELS}
+    program = compiled([model for model, _ in named.values()], tmp_path_factory.mktemp("zoo"))
+    return {name: (program, f"m{place}", *pair) for place, (name, pair) in enumerate(named.items())}
+
+
+SEVERAL = [
+    (name, outputs)
+    for name in ("rvfl", "scn ramps tanh linked clipped", "dnne", "scne judged", "scne on a line")
+    for outputs in ("one column", "three")
+]
+ZOO = [
+    *ARRAY_MODELS,
+    *(f"{name}, {outputs}" for name, outputs in SEVERAL),
+    *(f"dated {name}" for name in DATED_MODELS),
+]
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_c_says_what_predict_says(zoo, name):
+    program, prefix, model, X = zoo[name]
+    wanted = model.predict(X)
+    assert_agree(run_c(program, prefix, X).reshape(wanted.shape), wanted, model)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_python_says_what_predict_says(zoo, name):
+    _, _, model, X = zoo[name]
+    module = {"__name__": "exported"}
+    exec(model.to_python(), module)
+    rows = np.asarray(X).tolist()
+    assert_agree(module["predict_rows"](rows), model.predict(X), model)
+    first = module["predict"](rows[0])
+    assert isinstance(first, float if model.predict(X).ndim == 1 else list)
+    assert module["predict_rows"]([]) == []
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_row_with_a_gap_has_no_prediction(zoo, bad):
+    program, prefix, model, X = zoo["scne judged, three"]
+    X = X[:3].copy()
+    X[1, 2] = bad
+    assert np.isnan(run_c(program, prefix, X)).tolist() == [[False] * 3, [True] * 3, [False] * 3]
+    module = {"__name__": "exported"}
+    exec(model.to_python(), module)
+    with pytest.raises(ValueError, match=r"Column 'column 2' is .*, but it must be a finite number"):
+        module["predict"](X[1].tolist())
+
+
+def test_single_precision_in_c(tmp_path):
+    models = [array_model("scne judged"), dated_model("ramps")]
+    program = compiled(models, tmp_path, "float")
+    for place, (model, X) in enumerate(zip(models, (array_rows()[:40], dated_rows()[5:105]), strict=True)):
+        single = np.asarray(X, dtype=np.float32)
+        found = run_c(program, f"m{place}", single)[:, 0]
+        wanted = model.predict(pd.DataFrame(single, columns=X.columns) if hasattr(X, "columns") else single)
+        assert (np.abs(found - wanted) <= 1e-5 * size_of_terms(model, wanted)).all()
+        # The day of the week and the ramps are where they should be.
+        assert np.abs(found - wanted).max() <= 2e-3 * wanted.std()
+
+
+def test_numbers_that_a_float_cannot_hold_are_refused():
+    X, y = arrays()
+    model = RVFLRegressor(4, random_state=0).fit(X * 1e200, y)
+    assert "double" in model.to_c()
+    with pytest.raises(ExportError, match=r"holds the number .*e\+2\d\d, which a float cannot hold"):
+        model.to_c(dtype="float32")
+    tiny = RVFLRegressor(4, random_state=0).fit(X * 1e-60, y)
+    with pytest.raises(ExportError, match="which a float cannot hold"):
+        tiny.to_c(dtype="float32")
+
+
+def test_a_constant_target_has_no_nodes(tmp_path):
+    X, _ = arrays()
+    model = RVFLRegressor(5, random_state=0).fit(X, np.full(len(X), 7.5))
+    assert run_c(compiled([model], tmp_path), "m0", X[:2]).tolist() == [[7.5], [7.5]]
+    module = {"__name__": "exported"}
+    exec(model.to_python(), module)
+    assert module["predict_rows"](X[:2].tolist()) == [7.5, 7.5]
+
+
+def test_numbers_read_back_exactly():
+    model = array_model("scn standard tanh")
+    header = model.to_c()
+    biases = re.search(r"_biases\[\d+\] = \{(.*?)\}", header, re.DOTALL)[1]
+    assert [float(text) for text in biases.split(",") if text.strip()] == model.biases_.tolist()
+    module = {"__name__": "exported"}
+    exec(model.to_python(), module)
+    nodes = module["BRANCHES"][0]["layers"][0][1]
+    assert [node[0] for node in nodes] == model.biases_.tolist()
+
+
+def test_weights_that_are_mostly_zero_are_written_by_place(tmp_path):
+    X, y = arrays()
+    sparse = SCNRegressor.tuned(max_hidden=20, random_state=0).fit(X, y[:, 0])
+    # More weights than a byte can count.
+    assert np.count_nonzero(sparse.input_weights_) > 255
+    found = run_c(compiled([sparse], tmp_path), "m0", array_rows())[:, 0]
+    assert_agree(found, sparse.predict(array_rows()), sparse)
+    share = np.count_nonzero(sparse.input_weights_) / sparse.input_weights_.size
+    assert share < 0.5
+    header, dense = sparse.to_c(), array_model("scn standard tanh").to_c()
+    assert "_places[" in header
+    assert "_places[" not in dense
+    stored = int(re.search(r"_l0_weights\[(\d+)\]", header)[1])
+    assert stored == np.count_nonzero(sparse.input_weights_)
+    module = {"__name__": "exported"}
+    exec(sparse.to_python(), module)
+    nodes = module["BRANCHES"][0]["layers"][0][1]
+    assert sum(len(weights) for _, _, weights, _ in nodes) < 0.6 * sparse.input_weights_.size
+    assert all(len(weights) == len(places) for _, places, weights, _ in nodes if places is not None)
+
+
+@pytest.mark.parametrize("name", ["", "1st", "a-b", "a b", "_x", "é", "x;", "a" * 41, None, 3, "x\n"])
+def test_names_that_c_has_no_room_for(name):
+    with pytest.raises(ValueError, match=r"name is .*, but it must be a letter"):
+        array_model("rvfl").to_c(name=name)
+
+
+def test_names_of_columns_stay_in_their_comment():
+    """Names that would end a comment, or a line, or turn the direction of text."""
+    for source in (dated_model("ramps").to_c(), dated_model("ramps").to_python()):
+        comment = [line for line in source.splitlines() if line.startswith((" *", "#"))]
+        assert any("load" in line for line in comment)
+        assert "\u202e" not in source
+        assert "\\u202e" in source
+        assert "fitted on 200 rows" in source
+    assert dated_model("ramps").to_c().split("#ifndef")[0].count("*/") == 1
+
+
+def bare(path, text="", *arguments):
+    return subprocess.run([*BARE, str(path), *arguments], input=text, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("outputs", OUTPUTS)
+def test_a_bare_interpreter_reads_csv(tmp_path, outputs):
+    model, X = array_model("scne judged", outputs), array_rows()
+    path = tmp_path / "model.py"
+    model.to_python(path)
+    text = "\n".join(",".join(map(repr, row)) for row in X.tolist())
+    done = bare(path, text)
+    assert done.returncode == 0, done.stderr
+    found = np.array([[float(value) for value in line.split(",")] for line in done.stdout.splitlines()])
+    assert_agree(found.reshape(model.predict(X).shape), model.predict(X), model)
+    assert bare(path, "a,b,c,d\n" + text).stdout == done.stdout
+    assert bare(path, "\na,b,c,d\n\n" + text).stdout == done.stdout
+    assert bare(path, "").stdout == ""
+
+
+def test_the_bare_interpreter_has_no_packages(tmp_path):
+    (tmp_path / "look.py").write_text("import numpy")
+    assert "No module named 'numpy'" in bare(tmp_path / "look.py").stderr
+
+
+def test_csv_columns_are_found_by_name(tmp_path):
+    model, X = dated_model("ramps"), dated_rows()
+    path = tmp_path / "model.py"
+    model.to_python(path)
+    shuffled = X.assign(more="text")[[*reversed(COLUMNS), "more"]]
+    done = bare(path, shuffled.to_csv(index=False, lineterminator="\n"))
+    assert done.returncode == 0, done.stderr
+    assert_agree([float(line) for line in done.stdout.splitlines()], model.predict(X), model)
+    module = {"__name__": "exported"}
+    exec(path.read_text(encoding="utf-8"), module)
+    assert_agree(module["predict_rows"](X.to_dict("records")), model.predict(X), model)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("1,2,3,4\n1,2,3\n", "Error in line 2: The row has 3 values, but there must be 4."),
+        ("1,2,3,4\n1,2,x,4\n", "Error in line 2: Column 'column 2' is 'x', but it must be a number."),
+        ("1,2,3,4\n1,2,,4\n", "Error in line 2: Column 'column 2' is '', but it must be a number."),
+        ("a,b,c\n", "Error: the first line has no column 'column 0'."),
+        ("a,b,c,d\n1,2,3\n", "Error in line 2: There are 3 fields, but 4 names in the first line."),
+    ],
+)
+def test_bad_csv_ends_in_a_sentence(tmp_path, text, words):
+    array_model("rvfl").to_python(tmp_path / "model.py")
+    done = bare(tmp_path / "model.py", text)
+    assert done.returncode == 1
+    assert done.stderr.strip() == words
+
+
+def test_a_row_needs_all_of_its_columns():
+    module = {"__name__": "exported"}
+    exec(dated_model("ramps").to_python(), module)
+    with pytest.raises(ValueError, match="no value for column 'year'"):
+        module["predict"]({"hour": 3})
+
+
+def test_files_in_c_take_encoded_columns(folder, tmp_path):
+    model, table = file_model(folder), file_table(60, seed=11)
+    program = compiled([model], tmp_path)
+    found = run_c(program, "m0", model.encoder_.transform(table))[:, 0]
+    assert_agree(found, file_predictions(model, table, folder), model)
+    header = model.to_c()
+    for name in model.encoder_.names:
+        assert repr(name) in header
+    assert repr(float(model.encoder_.encodings[0].fill)) in header
+
+
+def test_files_in_python_take_rows_as_they_are(folder):
+    model, table = file_model(folder), file_table(200, seed=12)
+    module = {"__name__": "exported"}
+    exec(model.to_python(), module)
+    assert_agree(module["predict_rows"](table.to_pylist()), file_predictions(model, table, folder), model)
+
+
+def test_files_in_csv_by_a_bare_interpreter(tmp_path):
+    """The same text through `open_rows` and through the exported file, with its marks for missing values."""
+    table = file_table().drop_columns(["local"])
+    pyarrow.csv.write_csv(table, tmp_path / "all.csv")
+    rows = open_rows(tmp_path / "all.csv", target="y")
+    model = SCNERegressor(SCNRegressor(6, n_candidates=10), random_state=0).fit(rows)
+    assert {encoding.kind for encoding in model.encoder_.encodings} == {"number", "flag", "category", "date"}
+    model.to_python(tmp_path / "model.py")
+    done = bare(tmp_path / "model.py", (tmp_path / "all.csv").read_text(encoding="utf-8"))
+    assert done.returncode == 0, done.stderr
+    assert_agree([float(line) for line in done.stdout.splitlines()], model.predict(rows), model)
+    done = bare(tmp_path / "model.py", "size\n1\n")
+    assert (done.returncode, done.stderr.strip()) == (1, "Error: the first line has no column 'count'.")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("size", "much", "Column 'size' is 'much', but it must be a number"),
+        ("size", float("inf"), "Column 'size' is inf, but it must be a finite number"),
+        ("on", "perhaps", "Column 'on' is 'perhaps', but it must be true or false"),
+        ("seen", "yesterday", "Column 'seen' is 'yesterday', but it must be a date or a time"),
+        ("seen", time(3, 4), "Column 'seen' is '03:04:00', but it must be a date"),
+        ("seen", 7, "Column 'seen' is 7, but it must be a date or a time"),
+    ],
+)
+def test_values_of_another_kind_are_refused(folder, column, value, words):
+    module = {"__name__": "exported"}
+    exec(file_model(folder).to_python(), module)
+    (row,) = file_table(1, seed=13).to_pylist()
+    with pytest.raises(ValueError, match=re.escape(words)):
+        module["predict"]({**row, column: value})
+
+
+def test_dates_may_be_texts(folder):
+    module = {"__name__": "exported"}
+    exec(file_model(folder).to_python(), module)
+    (row,) = file_table(1, seed=13).to_pylist()
+    row |= {"seen": datetime(1969, 7, 20, 20, 17), "born": date(2000, 2, 29), "clock": time(23, 59), "on": True}
+    texts = {**row, "seen": "1969-07-20T20:17:00", "born": "2000-02-29", "clock": "23:59", "on": "True"}
+    assert module["predict"](texts) == module["predict"](row)
+
+
+def test_gaps_where_the_fit_allowed_none(folder):
+    source = file_model(folder).to_python()
+    module = {"__name__": "exported"}
+    exec(source.replace("REFUSE_MISSING = False", "REFUSE_MISSING = True"), module)
+    (row,) = file_table(1, seed=13).to_pylist()
+    with pytest.raises(ValueError, match="Column 'size' is missing, but the model was fitted without missing values"):
+        module["predict"]({**row, "size": None})
+
+
+def test_written_whole_or_not_at_all(tmp_path):
+    model = array_model("rvfl")
+    for write, suffix in ((model.to_c, "h"), (model.to_python, "py")):
+        path = tmp_path / f"model.{suffix}"
+        assert write(path) == path.read_text(encoding="utf-8") == write()
+        with pytest.raises(ModelFileError, match="there is no folder"):
+            write(tmp_path / "nowhere" / "model")
+        with pytest.raises(ModelFileError, match="it is a folder"):
+            write(tmp_path)
+    before = (tmp_path / "model.h").read_bytes()
+    with pytest.raises(ValueError, match="name is"):
+        model.to_c(tmp_path / "model.h", "a b")
+    assert (tmp_path / "model.h").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.h", "model.py"]
+
+
+def test_the_file_says_what_it_is():
+    facts = json.dumps([array_model("scne judged").to_c()[:400], array_model("scne judged").to_python()[:400]])
+    assert facts.count("SCNERegressor of scne") == 2
+    assert facts.count("2 networks with") == 2

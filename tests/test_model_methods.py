@@ -1,0 +1,169 @@
+"""What every fitted model can be written as, by its own methods and by the command."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+from export_models import array_model, array_rows
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import scne
+from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
+from scne.cli import main
+from scne.models import ExportError, ModelFileError
+
+SCNE = [sys.executable, "-c", "from scne.cli import main; main()"]
+MODELS = ["rvfl", "scn that watches", "dnne", "scne judged"]
+METHODS = {"save": ".scne", "to_onnx": ".onnx", "to_c": ".h", "to_python": ".py"}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_save_and_load_give_the_same_model(tmp_path, name):
+    model, X = array_model(name), array_rows()
+    model.save(tmp_path / "model.scne")
+    again = scne.load(tmp_path / "model.scne")
+    assert np.array_equal(again.predict(X), model.predict(X))
+    scne.save(model, tmp_path / "other.scne")
+    assert (tmp_path / "other.scne").read_bytes() == (tmp_path / "model.scne").read_bytes()
+
+
+def test_save_with_the_system(tmp_path):
+    model = array_model("dnne")
+    model.save(tmp_path / "model.scne", with_system=True)
+    again = scne.load(tmp_path / "model.scne").reweighted(solver="naive")
+    assert np.array_equal(again.predict(array_rows()), model.reweighted(solver="naive").predict(array_rows()))
+    with pytest.raises(ModelFileError, match="single network and has no Gram matrix"):
+        array_model("rvfl").save(tmp_path / "no.scne", with_system=True)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_model_is_written_as_the_first_one(tmp_path, name, method):
+    model = array_model(name)
+    model.save(tmp_path / "model.scne")
+    first, second = tmp_path / "first", tmp_path / "second"
+    getattr(model, method)(first)
+    getattr(scne.load(tmp_path / "model.scne"), method)(second)
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("cls", [SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor])
+def test_a_model_must_be_fitted_first(tmp_path, cls, method):
+    with pytest.raises(NotFittedError):
+        getattr(cls(), method)(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+class Doubled(RVFLRegressor):
+    """Predicts otherwise than its parent."""
+
+    def predict(self, X, interval=None):
+        return 2 * super().predict(X)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_model_that_may_predict_otherwise_is_refused(tmp_path, method):
+    model = Doubled(5, random_state=0).fit(array_rows()[:40], np.arange(40.0))
+    with pytest.raises((ExportError, ModelFileError), match="Doubled"):
+        getattr(model, method)(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fit_does_not_load_what_exports_need():
+    """Neither Arrow's readers nor onnx: half a second for those who never leave the process."""
+    script = (
+        "import sys, numpy as np; from scne import RVFLRegressor; X = np.arange(9.0)[:, None]; "
+        "model = RVFLRegressor(3).fit(X, X[:, 0]); print([m for m in sys.modules if m in ('onnx', 'scne.models')]); "
+        "model.to_c(); print('scne.models' in sys.modules, 'onnx' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "True False"]
+
+
+def test_clones_and_classes_share_the_methods():
+    assert clone(array_model("rvfl")).to_c.__func__ is SCNERegressor.to_c
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stored")
+    array_model("scne judged").save(folder / "model.scne")
+    array_model("rvfl").save(folder / "rvfl.scne")
+    return folder
+
+
+@pytest.fixture
+def command(stored, monkeypatch, capsys):
+    """The command in this process: starting a new one for each case would take most of the time."""
+
+    def run(*arguments):
+        monkeypatch.chdir(stored)
+        monkeypatch.setattr(sys, "argv", ["scne", *arguments])
+        status = 0
+        try:
+            main()
+        except SystemExit as stop:
+            status = stop.code or 0
+        return (status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "write"),
+    [
+        ("onnx", ["--interval", "0.8", "--float32"], lambda model: model.to_onnx(interval=0.8, dtype="float32")),
+        ("onnx", [], lambda model: model.to_onnx()),
+        ("c", ["--name", "air"], lambda model: model.to_c(name="air")),
+        ("c", ["--float32"], lambda model: model.to_c(dtype="float32")),
+        ("python", [], lambda model: model.to_python()),
+    ],
+)
+def test_the_command_writes_what_the_methods_write(stored, command, form, options, write):
+    status, out, err = command("export", "model.scne", "--to", form, "--out", f"model.{form}", *options)
+    assert (status, err) == (0, "")
+    path = stored / f"model.{form}"
+    assert (onnx.load(path) if form == "onnx" else path.read_text(encoding="utf-8")) == write(
+        array_model("scne judged")
+    )
+    assert f"model.{form}" in out
+
+
+def test_the_command_as_a_process(stored):
+    arguments = ["export", "model.scne", "--to", "python", "-o", "air.py", "--json"]
+    done = subprocess.run([*SCNE, *arguments], cwd=stored, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    n_bytes = (stored / "air.py").stat().st_size
+    assert json.loads(done.stdout) == {"model": "model.scne", "form": "python", "file": "air.py", "bytes": n_bytes}
+
+
+def test_without_onnx_the_command_says_what_to_install(stored, command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    status, _, err = command("export", "model.scne", "--to", "onnx", "--out", "none.onnx")
+    assert status == 1
+    assert "pip install onnx onnxruntime" in err
+    assert not (stored / "none.onnx").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["nowhere.scne", "--to", "c"], 1, "nowhere.scne cannot be read: there is no such file."),
+        (["model.scne", "--to", "fortran"], 2, "fortran"),
+        (["model.scne", "--to", "c", "--name", "a b"], 1, "name is 'a b', but it must be a letter"),
+        (["model.scne", "--to", "onnx", "--name", "air"], 1, "--name is 'air', but it is for --to c only"),
+        (["model.scne", "--to", "c", "--interval", "0.9"], 1, "--interval is 0.9, but it is for --to onnx only"),
+        (["model.scne", "--to", "python", "--float32"], 1, "--float32 was given, but Python has double precision"),
+        (["rvfl.scne", "--to", "onnx", "--interval", "0.9"], 1, "cannot give prediction intervals"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(stored, command, arguments, status, words):
+    found, _, err = command("export", *arguments, "--out", "bad")
+    assert found == status
+    assert words in err
+    assert not (stored / "bad").exists()
