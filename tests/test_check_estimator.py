@@ -1,10 +1,12 @@
-"""Every check that scikit-learn has for regressors runs, and passes."""
+"""Every check that scikit-learn has for regressors and classifiers runs, and passes."""
 
 import pytest
+from sklearn.base import is_classifier
 from sklearn.linear_model import LinearRegression
+from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
-from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
+from scne import DNNERegressor, RVFLRegressor, SCNClassifier, SCNEClassifier, SCNERegressor, SCNRegressor
 
 SMALL = {
     "rvfl": RVFLRegressor(10),
@@ -18,6 +20,9 @@ SMALL = {
     "scne without a matrix": SCNERegressor(
         RVFLRegressor(10), n_estimators=3, matrix_free=True, decorrelation=0.5, ridge=0.1, solver="gauss-seidel"
     ),
+    "scn of classes": SCNClassifier(10),
+    "scn of classes that holds out nothing": SCNClassifier(10, validation_fraction=None),
+    "scne of classes": SCNEClassifier(SCNRegressor(6), n_estimators=2),
 }
 # With scikit-learn 1.9; other versions have a few more or fewer.
 CHECKS_AT_LEAST = 55
@@ -36,7 +41,9 @@ def test_all_checks_pass(estimator):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("estimator", [SCNERegressor(), DNNERegressor()], ids=["scne", "dnne"])
+@pytest.mark.parametrize(
+    "estimator", [SCNERegressor(), DNNERegressor(), SCNEClassifier()], ids=["scne", "dnne", "scne of classes"]
+)
 def test_all_checks_pass_by_default(estimator):
     assert_all_checks_pass(estimator)
 
@@ -47,6 +54,7 @@ def checks_of(estimator):
 
 @pytest.mark.parametrize("estimator", SMALL.values(), ids=SMALL.keys())
 def test_no_tag_hides_a_check(estimator):
-    """Whatever scikit-learn asks of its own linear regression it asks of ours, sparse matrices aside."""
-    hidden = checks_of(LinearRegression()) - checks_of(estimator)
+    """Whatever scikit-learn asks of estimators of its own it asks of ours, sparse matrices aside."""
+    reference = SVC() if is_classifier(estimator) else LinearRegression()
+    hidden = checks_of(reference) - checks_of(estimator)
     assert all("sparse" in name for name in hidden), hidden

@@ -2,6 +2,7 @@
 
 from scne.estimators._calibration import PredictionInterval, half_widths
 from scne.estimators._checkpoint import Checkpoint, open_checkpoint
+from scne.estimators._classifiers import SCNClassifier, SCNEClassifier
 from scne.estimators._decomposition import error_decomposition
 from scne.estimators._dnne import DNNERegressor
 from scne.estimators._files import predict_batches
@@ -21,6 +22,8 @@ __all__ = [
     "PermutationImportances",
     "PredictionInterval",
     "RVFLRegressor",
+    "SCNClassifier",
+    "SCNEClassifier",
     "SCNERegressor",
     "SCNRegressor",
     "error_decomposition",

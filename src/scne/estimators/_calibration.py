@@ -10,7 +10,9 @@ What is left is small: the held-out rows had a say in the number of nodes, lambd
 intervals a little, and the kept model has seen more rows than the one that was measured, which widens them a little.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 from scne.estimators._members import mean_output
 from scne.estimators._parameters import check_real
 from scne.estimators._site import BuildingSite
+from scne.estimators._trend import Trend
 from scne.networks import HiddenLayer
 from scne.passes import Engine
 from scne.rows import ArrayRows
@@ -97,9 +100,43 @@ def held_out_outputs(
         # An iteration that diverged.
         return None
     ends = np.cumsum([layer.n_outputs for layer in layers])[:-1]
+    rows = rows.in_numpy()
     with Engine(threads) as engine:
         outputs = mean_output(rows.inputs, layers, np.split(np.ascontiguousarray(weights), ends), engine)
     return HeldOutOutputs(rows, site.target_scaling.undo(outputs))
+
+
+_listener: ContextVar[Callable[[HeldOutOutputs], None] | None] = ContextVar("scne_held_out_listener", default=None)
+
+
+@contextmanager
+def hearing_held_out(listener: Callable[[HeldOutOutputs], None]) -> Iterator[None]:
+    """Hand what fits inside the block say of their held-out rows to a function; a model itself keeps no row."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def errors_to_keep(judged: HeldOutOutputs | None, trend: Trend | None = None) -> NDArray[np.float64] | None:
+    """The errors that a model keeps of its held-out rows, once a listener has seen the rows; None without rows.
+
+    A trend that was taken off the targets before the fit is added again for the listener; errors do not change by it.
+    """
+    if judged is None:
+        return None
+    listener = _listener.get()
+    if listener is not None:
+        listener(judged if trend is None else _with_trend(judged, trend))
+    return judged.errors
+
+
+def _with_trend(judged: HeldOutOutputs, trend: Trend) -> HeldOutOutputs:
+    rows = judged.rows
+    assert rows.targets is not None
+    line = trend.apply(rows.inputs)
+    return HeldOutOutputs(ArrayRows(rows.inputs, rows.targets + line, rows.weights), judged.outputs + line)
 
 
 def kept_errors(errors: NDArray[np.float64], weights: NDArray | None = None) -> NDArray[np.float64]:

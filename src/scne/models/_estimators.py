@@ -6,7 +6,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
+from scne.estimators import (
+    DNNERegressor,
+    RVFLRegressor,
+    SCNClassifier,
+    SCNEClassifier,
+    SCNERegressor,
+    SCNRegressor,
+)
+from scne.estimators._class_base import NetworkClassifier
+from scne.models._classifier import fill_classifier, store_classifier
 from scne.models._container import Content
 from scne.models._ensemble import fill_ensemble, store_ensemble
 from scne.models._errors import Unreadable, Unstorable, damaged
@@ -17,13 +26,20 @@ from scne.models._shelf import Shelf, count, count_if_there, field
 # The only classes that a file can name: loading looks a name up here and nowhere else.
 NETWORKS: dict[str, Any] = {cls.__name__: cls for cls in (SCNRegressor, RVFLRegressor)}
 ENSEMBLES: dict[str, Any] = {cls.__name__: cls for cls in (SCNERegressor, DNNERegressor)}
-ESTIMATORS = ENSEMBLES | NETWORKS
+CLASSIFIERS: dict[str, Any] = {cls.__name__: cls for cls in (SCNEClassifier, SCNClassifier)}
+ESTIMATORS = ENSEMBLES | NETWORKS | CLASSIFIERS
+# Those with a base model among their parameters.
+_WITH_BASE = (*ENSEMBLES, SCNEClassifier.__name__)
 
 
 def to_content(model: Any, scne_version: str, with_system: bool) -> Content:
     """Everything of a fitted model that a file holds."""
     name = _class_name(model, ESTIMATORS)
     check_is_fitted(model)
+    if name in CLASSIFIERS:
+        inner = to_content(model.regressor_, scne_version, with_system)
+        document, tensors = store_classifier(model)
+        return Content(inner.document | {"estimator": _parameters(model, name)} | document, inner.tensors | tensors)
     if with_system and name in NETWORKS:
         raise Unstorable(f"{name} is a single network and has no Gram matrix to save; leave out with_system=True")
     document, tensors = store_ensemble(model, with_system) if name in ENSEMBLES else store_network(model)
@@ -49,7 +65,9 @@ def to_content(model: Any, scne_version: str, with_system: bool) -> Content:
 def from_content(content: Content) -> Any:
     """The fitted model that a file holds."""
     document, shelf = content.document, Shelf(content.tensors)
-    model = _unfitted(field(document, "estimator", dict), ESTIMATORS, str(document.get("scne")))
+    named = _unfitted(field(document, "estimator", dict), ESTIMATORS, str(document.get("scne")))
+    classifier = named if isinstance(named, NetworkClassifier) else None
+    model = named if classifier is None else classifier._regressor()
     model.n_features_in_ = count(document, "n_features_in")
     names = field(document, "feature_names", list, type(None))
     if names is not None:
@@ -72,9 +90,11 @@ def from_content(content: Content) -> Any:
         fill_ensemble(model, members, document, shelf)
     else:
         fill_network(model, members)
+    if classifier is not None:
+        fill_classifier(classifier, model, document, shelf)
     shelf.check_empty()
     _add_extras(model, document)
-    return model
+    return named
 
 
 def _class_name(model: Any, allowed: dict[str, Any]) -> str:
@@ -88,7 +108,7 @@ def _class_name(model: Any, allowed: dict[str, Any]) -> str:
 def _parameters(model: Any, name: str) -> dict[str, Any]:
     parameters = model.get_params(deep=False)
     record: dict[str, Any] = {"class": name}
-    if name in ENSEMBLES:
+    if name in _WITH_BASE:
         base = parameters.pop("estimator")
         record["base"] = None if base is None else _parameters(base, _class_name(base, NETWORKS))
     seed = parameters["random_state"]
@@ -108,7 +128,7 @@ def _unfitted(record: dict[str, Any], allowed: dict[str, Any], scne_version: str
             f"was written by scne {scne_version}, whose {name} has a parameter {unknown[0]!r} that this scne does not "
             "know: upgrade scne to read it."
         )
-    if name in ENSEMBLES:
+    if name in _WITH_BASE:
         base = field(record, "base", dict, type(None))
         parameters = {**parameters, "estimator": base and _unfitted(base, NETWORKS, scne_version)}
     # Parameters that the file lacks are younger than the file, and their defaults leave things as they were.

@@ -17,7 +17,7 @@ def save_model(model: Any, path: str | os.PathLike[str], *, with_system: bool = 
 
     Parameters
     ----------
-    model : SCNERegressor, DNNERegressor, SCNRegressor or RVFLRegressor
+    model : SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier or SCNClassifier
         Fitted. A `random_state` that is a generator, not a number, comes back as None.
     path : str or path-like
         Usually ends in ``.scne``; what was there is replaced.
@@ -61,7 +61,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    SCNERegressor, DNNERegressor, SCNRegressor or RVFLRegressor
+    SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier or SCNClassifier
         Fitted, with the same predictions to the last bit.
 
     Raises

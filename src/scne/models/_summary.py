@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators import SCNERegressor, SCNRegressor
+from scne.estimators._class_base import NetworkClassifier
 from scne.models._errors import ModelFileError, Unstorable
 from scne.models._estimators import to_content
 from scne.models._files import load_model
@@ -133,13 +134,15 @@ def describe_model(source: Any) -> ModelSummary:
     return _summary(source, sum(tensor.nbytes for tensor in tensors.values()))
 
 
-def _summary(model: Any, n_bytes: int) -> ModelSummary:
+def _summary(named: Any, n_bytes: int) -> ModelSummary:
+    # A classifier is made of what its regressor is made of.
+    model = named.regressor_ if isinstance(named, NetworkClassifier) else named
     names = getattr(model, "feature_names_in_", None)
     ensemble = isinstance(model, SCNERegressor)
     encoder = getattr(model, "encoder_", None)
     groups = _ensemble_groups(model) if ensemble else (_network_group(model),)
     return ModelSummary(
-        estimator=type(model).__name__,
+        estimator=type(named).__name__,
         groups=groups,
         decorrelation=float(model.decorrelation_) if ensemble else None,
         ridge=tuple(float(ridge) for ridge in model.ridge_) if ensemble else (float(model.ridge),),

@@ -1,0 +1,282 @@
+"""What the two classifiers have in common: labels and weights in, a regressor inside, probabilities out."""
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+
+from scne.estimators._calibration import HeldOutOutputs, hearing_held_out
+from scne.estimators._class_probabilities import ProbabilityMap, fit_map, one_hot, probabilities
+from scne.estimators._dask import is_dask_collection
+from scne.estimators._data import all_or_nothing, check_prediction_inputs
+from scne.estimators._files import is_file_rows
+from scne.estimators._parameters import check_threads
+from scne.passes import Engine
+
+# Rows of the fit whose outputs are looked at when none were held out.
+_MOST_SEEN_ROWS = 10_000
+
+
+class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """Base of `SCNEClassifier` and `SCNClassifier`: subclasses name the regressor."""
+
+    class_weight: Any
+    n_jobs: int | None
+    random_state: Any
+
+    @abstractmethod
+    def _regressor(self) -> Any:
+        """The unfitted regressor with the parameters of this classifier."""
+
+    def _regressor_parameters(self) -> dict[str, Any]:
+        parameters = self.get_params(deep=False)
+        del parameters["class_weight"]
+        return parameters
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
+        """Fit a regressor to indicators of the classes, then probabilities to what it says of held-out rows.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,)
+            Labels: numbers or text, of two classes or more.
+        sample_weight : array-like of shape (n_rows,), optional
+            A row of weight 2 counts as two rows.
+        X_val, y_val : array-like, optional
+            Rows to watch while nodes are added, on which probabilities are fitted too. They are not fitted otherwise.
+
+        Returns
+        -------
+        self
+        """
+        for name, given in (("X", X), ("y", y), ("X_val", X_val)):
+            _refuse_streams(name, given)
+        classes, codes = _coded_labels(self, y)
+        weight_of_class, weights = _row_weights(self.class_weight, classes, codes, sample_weight)
+        watched = None if y_val is None else one_hot(_codes_of(classes, y_val), len(classes))
+        heard: list[HeldOutOutputs] = []
+        self.regressor_ = self._regressor()
+        with hearing_held_out(heard.append):
+            self.regressor_.fit(X, one_hot(codes, len(classes)), weights, X_val=X_val, y_val=watched)
+        self.n_features_in_ = self.regressor_.n_features_in_
+        if hasattr(self.regressor_, "feature_names_in_"):
+            self.feature_names_in_ = self.regressor_.feature_names_in_
+        self.classes_ = classes
+        if heard:
+            held_out, held_codes = heard[-1], _held_out_codes(heard[-1])
+            if X_val is not None:
+                held_weights = weight_of_class[held_codes]
+            else:
+                held_weights = _in_proportion(held_codes, held_out.rows.weights, codes, weights)
+            self.probability_map_ = fit_map(held_out.outputs, held_codes, held_weights)
+        else:
+            self.probability_map_ = self._map_of_seen(X, codes, weights)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of the classes' probabilities, or the log odds of two classes.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), or (n_rows,) for two classes: above zero where `classes_[1]` is predicted
+        """
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else log_softmax(scores, axis=1)
+
+    def predict(self, X: Any) -> NDArray:
+        """The most probable class of each row, shape (n_rows,)."""
+        scores = self._scores(X)
+        return self.classes_[scores.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes, in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Above 0 and below 1; rows sum to 1.
+        """
+        return probabilities(self._scores(X))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Natural logarithms of `predict_proba`."""
+        return np.log(self.predict_proba(X))
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """The share of each column in what moves the outputs (see `SCNERegressor.feature_importances_`)."""
+        check_is_fitted(self)
+        return self.regressor_.feature_importances_
+
+    def summary(self) -> str:
+        """What the classifier is, and what the fit of its regressor chose and why, in one paragraph.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from scne import SCNClassifier
+        >>> SCNClassifier(10, random_state=0).fit(*load_iris(return_X_y=True)).summary()[:95]
+        'This SCNClassifier tells 3 classes apart; its probabilities rest on 30 rows that were held out.'
+        """
+        check_is_fitted(self)
+        n_rows = self.probability_map_.n_rows
+        rest = "the rows of the fit itself, as none were" if n_rows is None else f"{n_rows:,} rows that were"
+        return (
+            f"This {type(self).__name__} tells {len(self.classes_):,} classes apart; its probabilities rest on {rest} "
+            f"held out. {self.regressor_.summary()}"
+        )
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        _refuse_streams("X", X)
+        return self.probability_map_.scores(self._outputs(check_prediction_inputs(self, X)))
+
+    def _outputs(self, inputs: NDArray) -> NDArray[np.float64]:
+        with Engine(check_threads(self.n_jobs)) as engine:
+            return self.regressor_._outputs(inputs, engine)
+
+    def _map_of_seen(self, X: Any, codes: NDArray[np.intp], weights: NDArray | None) -> ProbabilityMap:
+        inputs = check_prediction_inputs(self, X)
+        if len(inputs) > _MOST_SEEN_ROWS:
+            chosen = np.random.default_rng(0).permutation(len(inputs))[:_MOST_SEEN_ROWS]
+            inputs, codes, weights = inputs[chosen], codes[chosen], None if weights is None else weights[chosen]
+        outputs = self._outputs(inputs)
+        if not np.isfinite(outputs).all():
+            raise ValueError(
+                "The outputs of the fit are not finite, because its iteration diverged; use solver='cholesky', or a "
+                "smaller decorrelation."
+            )
+        return fit_map(outputs, codes, weights, seen=True)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "probability_map_")
+
+
+def _refuse_streams(name: str, given: Any) -> None:
+    if is_file_rows(given) or is_dask_collection(given):
+        kind = "rows in files" if is_file_rows(given) else "a Dask collection"
+        raise TypeError(f"{name} is {kind}, but classification takes arrays and data frames in memory.")
+
+
+def _coded_labels(estimator: BaseEstimator, y: Any) -> tuple[NDArray, NDArray[np.intp]]:
+    """The classes in order, and for each row the place of its class among them."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    labels = column_or_1d(y, warn=True)
+    _refuse_missing("y", labels)
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            "y mixes labels that cannot be put in order, such as text and numbers; use one kind."
+        ) from error
+    check_classification_targets(labels)
+    if len(classes) < 2:
+        found = f"holds one class only, {classes.tolist()[0]!r}" if len(classes) else "holds no label"
+        raise ValueError(f"y {found}; a classifier needs rows of at least two classes.")
+    return classes, codes
+
+
+def _codes_of(classes: NDArray, y_val: Any) -> NDArray[np.intp]:
+    labels = column_or_1d(y_val, warn=True)
+    _refuse_missing("y_val", labels)
+    unknown = np.setdiff1d(labels, classes)
+    if len(unknown):
+        raise ValueError(f"y_val holds the label {unknown.tolist()[0]!r}, which y does not.")
+    return np.searchsorted(classes, labels)
+
+
+def _refuse_missing(name: str, labels: NDArray) -> None:
+    if labels.dtype.kind == "f":
+        missing = ~np.isfinite(labels)
+    else:
+        # NaN is not equal to itself.
+        missing = np.array([label is None or label != label for label in labels.tolist()], dtype=bool)
+    if missing.any():
+        raise ValueError(
+            f"Input {name} contains NaN, infinity or None in {int(missing.sum())} of its {len(labels)} rows, first at "
+            f"row {int(missing.argmax())}; every row needs a label."
+        )
+
+
+def _row_weights(
+    class_weight: Any, classes: NDArray, codes: NDArray[np.intp], sample_weight: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """The weight of each class, shape (K,), and of each row; None when every row counts as one.
+
+    "balanced" counts rows by their weights, so that here too a row of weight 2 is two rows. Weights of classes keep the
+    sum of all weights: they say what classes are worth beside each other, not how many rows there are, by which
+    ridges and the prior of the probabilities are measured.
+    """
+    given = sample_weight
+    if given is not None:
+        given = _check_sample_weight(given, codes, dtype=np.float64, ensure_non_negative=True)
+    if class_weight is None:
+        return np.ones(len(classes)), given
+    counted = np.ones(len(codes)) if given is None else given
+    totals = np.bincount(codes, counted, len(classes))
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        each = 1.0 / np.where(totals > 0, totals, np.inf)
+    elif isinstance(class_weight, dict):
+        each = _weights_by_label(class_weight, classes)
+    else:
+        raise ValueError(
+            f"class_weight is {class_weight!r}, but it must be None, 'balanced' or a dict of labels and weights."
+        )
+    if totals @ each > 0:
+        each = each * (totals.sum() / (totals @ each))
+    return each, counted * each[codes]
+
+
+def _weights_by_label(class_weight: dict[Any, Any], classes: NDArray) -> NDArray[np.float64]:
+    labels = classes.tolist()
+    unknown = [label for label in class_weight if label not in labels]
+    # In a fold that lacks a class, a weight for it does no harm; beside a class without weight it is a slip.
+    if unknown and any(label not in class_weight for label in labels):
+        raise ValueError(f"class_weight has a weight for {unknown[0]!r}, which is not a class of y: {labels[:20]}.")
+    each = np.array([float(class_weight.get(label, 1.0)) for label in labels])
+    if not (np.isfinite(each) & (each >= 0)).all() or not each.any():
+        raise ValueError(f"class_weight is {class_weight!r}, but weights must be finite, none negative, not all zero.")
+    return each
+
+
+def _held_out_codes(judged: HeldOutOutputs) -> NDArray[np.intp]:
+    targets = judged.rows.targets
+    assert targets is not None
+    # A trend that was taken off and added again leaves targets with rounding errors.
+    return (targets[:, 0] > 0).astype(np.intp) if targets.shape[1] == 1 else targets.argmax(axis=1)
+
+
+def _in_proportion(
+    held_codes: NDArray[np.intp], held_weights: NDArray | None, codes: NDArray[np.intp], weights: NDArray | None
+) -> NDArray[np.float64]:
+    """Weights of held-out rows with which every class has the share that it has among all rows; their sum stays.
+
+    How often a class comes is known from all rows far better than from the few that were held out, and their luck
+    would go into the biases.
+
+    Examples
+    --------
+    >>> _in_proportion(np.array([0, 0, 0, 1]), None, np.array([0, 1, 0, 1]), None).round(2).tolist()
+    [0.67, 0.67, 0.67, 2.0]
+    """
+    counted = np.ones(len(held_codes)) if held_weights is None else held_weights
+    among_all = np.bincount(codes, weights)
+    among_held = np.bincount(held_codes, counted, len(among_all))
+    raised = counted * (among_all / np.where(among_held > 0, among_held, 1.0))[held_codes]
+    return raised * (counted.sum() / raised.sum()) if raised.any() else counted
