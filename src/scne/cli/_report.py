@@ -1,0 +1,168 @@
+"""`scne report`: a model and rows with their truth in, one page with pictures out."""
+
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from scne.cli._report_rows import JudgedRows
+    from scne.estimators import GroupImportances, PermutationImportances
+    from scne.models import ModelSummary
+
+LEVEL = 0.9
+# Rows that are drawn for the pictures, and those of them whose columns are shuffled (five times each).
+SAMPLE_ROWS, SHUFFLED_ROWS = 20_000, 5_000
+# Nodes up to which networks are left out in turn and bounds are computed: beyond, that takes minutes.
+MOST_NODES = 4_000
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that the page shows.
+
+    Attributes
+    ----------
+    model : fitted regressor
+    summary : ModelSummary
+    paragraph : str
+        What the fit chose and why.
+    targets : tuple of str
+        Columns with the truth.
+    judged : JudgedRows
+    widths : ndarray of shape (q,) or None
+        Half widths of the intervals of LEVEL.
+    no_widths : str
+        Why there are none, as a sentence.
+    permutation : PermutationImportances
+    networks : GroupImportances or None
+        None without the Gram system, or for a single network.
+    model_path, data_path : Path
+    command : str
+    seed : int
+    started : float
+        When the work began, by `time.perf_counter`.
+    """
+
+    model: Any
+    summary: "ModelSummary"
+    paragraph: str
+    targets: tuple[str, ...]
+    judged: "JudgedRows"
+    widths: "NDArray[np.float64] | None"
+    no_widths: str
+    permutation: "PermutationImportances"
+    networks: "GroupImportances | None"
+    model_path: Path
+    data_path: Path
+    command: str
+    seed: int
+    started: float
+
+
+def report_command(
+    model: Annotated[Path, typer.Argument(help="A model file: of `scne fit`, or of `scne.save`.")],
+    data: Annotated[Path, typer.Argument(help="Parquet, CSV or Arrow: a file, or a folder of files. With the target.")],
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target", help="Column with the truth, where the model does not know it; one for each output, in order."
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the page.", dir_okay=False)] = Path(
+        "scne-report.html"
+    ),
+    seed: Annotated[int, typer.Option(help="Seed of the sample and the shuffles.", min=0, max=2**31 - 1)] = 0,
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say how long every stage took, on standard error.")
+    ] = False,
+) -> None:
+    """Judge a model on rows with their target, and write one page with errors, pictures and importances."""
+    # Imported here, so that `scne --help` answers at once.
+    from scne.cli._progress import progress_bars
+    from scne.cli._report_page import report_page
+    from scne.cli._tables import print_facts
+
+    _check_out(out, model, data)
+    with progress_bars(verbose=verbose):
+        report = make_report(model, data, target or (), out, seed)
+        page = report_page(report)
+    page.write(out)
+    facts: dict[str, Any] = asdict(report.judged.evaluation)
+    if report.judged.coverage is not None:
+        covered = dict(zip(report.targets, report.judged.coverage.tolist(), strict=True))
+        facts |= {"covered": covered}
+    print_facts({**facts, "page": str(out)}, json_output)
+
+
+def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: Path, seed: int) -> Report:
+    """Load the model, read the rows once, and shuffle columns of a sample of them."""
+    import numpy as np
+    from sklearn.base import is_regressor
+
+    from scne.cli._report_rows import judge, open_truth
+    from scne.estimators import half_widths
+    from scne.models import describe_model, load_model
+
+    started = time.perf_counter()
+    model = load_model(model_path)
+    if not is_regressor(model):
+        raise ValueError(f"{model_path} holds a {type(model).__name__}, but a report is made of regressors.")
+    rows = open_truth(model, data_path, targets)
+    widths, no_widths = None, ""
+    try:
+        widths = half_widths(model, LEVEL)
+    except ValueError as error:
+        no_widths = str(error)
+    judged = judge(model, rows, widths, SAMPLE_ROWS, seed)
+    truth = judged.truth if model.n_outputs_ > 1 else judged.truth[:, 0]
+    permutation = model.permutation_importances(
+        judged.sample, truth, random_state=np.random.RandomState(seed), max_rows=SHUFFLED_ROWS
+    )
+    return Report(
+        model,
+        describe_model(model_path),
+        model.summary(),
+        rows.targets,
+        judged,
+        widths,
+        no_widths,
+        permutation,
+        _networks(model),
+        model_path,
+        data_path,
+        _command(model_path, data_path, targets, out, seed),
+        seed,
+        started,
+    )
+
+
+def _networks(model: Any) -> "GroupImportances | None":
+    """What each network is worth, where the sums of the fit are there to tell."""
+    several = len(getattr(model, "groups_", ())) > 1
+    if not several or not hasattr(model, "system_") or model.system_.n_nodes > MOST_NODES:
+        return None
+    return model.group_importances()
+
+
+def _check_out(out: Path, model: Path, data: Path) -> None:
+    if not out.resolve().parent.is_dir():
+        raise ValueError(f"--out is {str(out)!r}, but the folder {str(out.resolve().parent)!r} does not exist.")
+    for name, path in (("model", model), ("data", data)):
+        if out.resolve() == path.resolve():
+            raise ValueError(f"--out is {str(out)!r}, which is the {name} itself; choose another path for the page.")
+
+
+def _command(model: Path, data: Path, targets: Sequence[str], out: Path, seed: int) -> str:
+    words = ["scne", "report", str(model), str(data)]
+    for target in targets:
+        words += ["--target", target]
+    return shlex.join([*words, "--out", str(out), *(["--seed", str(seed)] if seed else [])])

@@ -1,0 +1,108 @@
+"""The parts of a report's page that only ensembles have: the road of lambda, the members, the iterations."""
+
+from typing import Any
+
+import numpy as np
+
+from scne.cli._report import MOST_NODES, Report
+from scne.cli._report_parts import Missing, scratch_axes
+from scne.report import ConvergenceDisplay, DecorrelationPathDisplay, MemberCorrelationDisplay, Page
+
+
+def add_path(page: Page, report: Report) -> Missing | None:
+    """The errors along lambda; why they are missing, where they are."""
+    model = report.model
+    if not _is_ensemble(model):
+        return None
+    bounds = model.decorrelation_bounds() if _has_small_system(model) else None
+    marks = {} if bounds is None else {"Jacobi converges below": bounds.jacobi_exact}
+    try:
+        display = DecorrelationPathDisplay.from_estimator(model, marks=marks, ax=scratch_axes())
+    except ValueError as error:
+        return Missing("The errors along λ", str(error))
+    limit = len(model.members_) / (len(model.members_) - 1)
+    text = (
+        "λ decides how much the networks divide the work among themselves: at 0 each explains what it can alone, at "
+        f"M/(M-1) = {limit:.4g} they are one joint regression. λ = {model.decorrelation_:.5g} here."
+    )
+    if bounds is not None:
+        text += (
+            f" On the rows of the fit block Jacobi converges below {bounds.jacobi_exact:.4g}, on any rows below "
+            f"{bounds.jacobi_any_data:.4g}; the paper's bound gives {bounds.paper:.4g}."
+        )
+    page.section("From averaging to joint fitting", text)
+    held_out = display.scores_name == "held-out rows"
+    judge = "on rows that the search did not learn" if held_out else "by generalised cross-validation"
+    ends = f"{display.training[0]:.3g} to {display.training[-1]:.3g}"
+    page.figure(
+        display.plot,
+        caption=f"Errors of the networks along λ: on the rows of the fit, and {judge}.",
+        alt=f"Line chart of the errors along lambda. The training error goes from {ends}; "
+        f"the lambda that was taken is {model.decorrelation_:.5g}.",
+    )
+    return None
+
+
+def add_members(page: Page, report: Report) -> Missing | None:
+    """The correlation of the members' outputs on the sample."""
+    model = report.model
+    if not _is_ensemble(model):
+        return None
+    if len(report.judged.truth) < 2:
+        return Missing("How alike the networks are", "A correlation needs at least two rows.")
+    display = MemberCorrelationDisplay.from_estimator(model, report.judged.sample, ax=scratch_axes())
+    apart = display.correlation[~np.eye(len(display.names), dtype=bool)]
+    known = apart[np.isfinite(apart)]
+    span = f" from {known.min():.2f} to {known.max():.2f}" if known.size else ""
+    of = f" ({report.targets[0]})" if len(report.targets) > 1 else ""
+    page.section(
+        "How alike the networks are",
+        "The correlation between what the networks say of these rows. Near 1, networks repeat each other; towards the "
+        "joint fit they become terms of a sum, and correlations fall towards zero or below.",
+    )
+    size = float(np.clip(2.6 + 0.2 * len(display.names), 3.0, 6.0))
+    page.figure(
+        display.plot,
+        caption=f"Correlation of the networks' outputs{of} on {len(report.judged.truth):,} of these rows.",
+        alt=f"Table of colours: the correlation between the outputs of two networks goes{span}.",
+        width=size + 1.2,
+        height=size,
+    )
+    return None
+
+
+def add_convergence(page: Page, report: Report) -> Missing | None:
+    """The iterations that gave the output weights."""
+    model = report.model
+    if not _is_ensemble(model):
+        return None
+    solution = model.solution_
+    if not solution.n_iter:
+        return Missing(
+            "The convergence of iterations",
+            f"The output weights were solved directly, by solver {solution.solver!r}. In Python a model that holds its "
+            "Gram matrix is solved by iterations with `model.reweighted(solver='gauss-seidel')`.",
+        )
+    reference = None
+    if _has_small_system(model):
+        reference = float(model.decorrelation_path([model.decorrelation_]).errors[0])
+    display = ConvergenceDisplay.from_estimator(model, reference=reference, ax=scratch_axes())
+    page.section("Convergence of the iterations", solution.message)
+    limit = "that of the exact solution" if reference is not None else "its last value"
+    radius = " Dotted: the spectral radius to the power of the iteration." if display.spectral_radii else ""
+    first, last = solution.error_history[0], solution.error_history[-1]
+    page.figure(
+        display.plot,
+        caption=f"Relative distance of the ensemble's training error from {limit}.{radius}",
+        alt=f"Line chart: in {solution.n_iter} iterations the training error goes from {first:.4g} to {last:.4g} of "
+        "the target's scale.",
+    )
+    return None
+
+
+def _is_ensemble(model: Any) -> bool:
+    return len(getattr(model, "members_", ())) > 1
+
+
+def _has_small_system(model: Any) -> bool:
+    return hasattr(model, "system_") and model.system_.n_nodes <= MOST_NODES

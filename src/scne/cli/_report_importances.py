@@ -1,0 +1,124 @@
+"""The importances on a report's page: columns, groups and networks."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.cli._report import Report
+from scne.cli._report_parts import SHOWN_OUTPUTS, Missing, counted, scratch_axes
+from scne.estimators import ErrorRises
+from scne.report import GroupContributionDisplay, Page, bars_height
+
+MOST_COLUMNS = 100
+MOST_BARS = 20
+
+
+def add_importances(page: Page, report: Report) -> Missing | None:
+    """What the error rises by when columns, and groups of them, are shuffled."""
+    found = report.permutation
+    page.section(
+        "What columns and groups contribute",
+        "A column that is shuffled among the rows tells nothing any more, and the error rises by what it was worth (on "
+        f"{counted(found.n_rows, 'row')}, five times each). Columns that tell the same can stand in for each other, "
+        "and then neither seems to matter; shuffled together, as a group, they do.",
+    )
+    several = len(report.targets) > 1
+    of = f" of {report.targets[0]}" if several else ""
+    kinds = ["groups", "columns"] if found.groups.names else ["columns"]
+    for kind in kinds:
+        rises = getattr(found, kind)
+        display = GroupContributionDisplay.from_importances(found, kind=kind, largest=MOST_BARS, ax=scratch_axes())
+        named = ", ".join(
+            f"{name} {rise:+.3g}" for name, rise in zip(display.names[:8], display.rises[:8], strict=True)
+        )
+        page.figure(
+            display.plot,
+            caption=f"Rise of the RMSE{of} for each {kind[:-1]}, with the deviation over five shuffles.",
+            alt=f"Bar chart of the rise of the error for each {kind[:-1]}: {named}"
+            + (" and others." if len(rises.names) > 8 else "."),
+            height=bars_height(len(display.names)),
+        )
+    _add_importance_table(page, report)
+    return None
+
+
+def _add_importance_table(page: Page, report: Report) -> None:
+    """All columns and groups with their rises, and of columns the share in what moves the output."""
+    found, targets = report.permutation, report.targets[:SHOWN_OUTPUTS]
+    shares = _shares(report)
+    heads = ["RMSE rises by", "±"] if len(report.targets) == 1 else []
+    for name in targets if not heads else ():
+        heads += [f"{name}: RMSE rises by", "±"]
+    rows: list[list[str | float | None]] = []
+    for group, cells in zip(found.groups.names, _rise_cells(found.groups), strict=True):
+        rows.append([f"group {group}", None, *cells])
+    order = np.argsort(-_in_columns(found.columns.mean)[:, 0], kind="stable")[:MOST_COLUMNS]
+    columns = _rise_cells(found.columns)
+    for place in order:
+        rows.append([_named(found.columns.names[place]), f"{100 * shares[place]:.1f} %", *columns[place]])
+    left = len(found.columns.names) - len(order)
+    page.table(
+        ["column", "share of the effect", *heads],
+        rows,
+        caption="The share is that in what moves the output (total effects): of the fitted function, without rows."
+        + (f" {counted(left, 'column')} of less weight are left out." if left else ""),
+        align="l" + "r" * (1 + len(heads)),
+    )
+
+
+def add_networks(page: Page, report: Report) -> Missing | None:
+    """What the error rises by when a network is left out."""
+    if len(report.summary.groups) < 2:
+        return None
+    if report.networks is None:
+        return Missing("What each network is worth", _no_networks(report))
+    found = report.networks
+    display = GroupContributionDisplay.from_importances(found, largest=MOST_BARS, ax=scratch_axes())
+    page.subsection(
+        "Networks",
+        "Here a network is left out and the output weights of all others are solved again, exactly, from the sums "
+        f"that the file holds. The errors are those on {found.rows}.",
+    )
+    named = ", ".join(f"{name} {rise:+.3g}" for name, rise in zip(display.names, display.rises, strict=True))
+    page.figure(
+        display.plot,
+        caption=f"Rise of the RMSE on {found.rows} without each network.",
+        alt=f"Bar chart of the rise of the error without each network: {named}.",
+        height=bars_height(len(display.names)),
+    )
+    return None
+
+
+def _no_networks(report: Report) -> str:
+    if hasattr(report.model, "system_"):
+        return (
+            f"To solve {report.summary.n_nodes:,} nodes again without each network takes minutes; in Python it is "
+            "`model.group_importances()`."
+        )
+    return (
+        "That comes from the sums of the fit (the Gram matrix), which this file does not hold. Save the fitted model "
+        "with `scne.save(model, path, with_system=True)`; `scne fit` leaves them out."
+    )
+
+
+def _shares(report: Report) -> NDArray[np.float64]:
+    """The share of each column of the input in what moves the output; of a text column that of all its levels."""
+    shares = report.model.feature_importances_
+    encoder = getattr(report.model, "encoder_", None)
+    if encoder is None:
+        return shares
+    sources = np.array(encoder.sources, dtype=object)
+    return np.array([shares[sources == name].sum() for name in report.permutation.columns.names])
+
+
+def _rise_cells(rises: ErrorRises) -> list[list[float]]:
+    """Mean and deviation of each output that is shown, side by side, for each column or group."""
+    mean, std = _in_columns(rises.mean)[:, :SHOWN_OUTPUTS], _in_columns(rises.std)[:, :SHOWN_OUTPUTS]
+    return np.stack([mean, std], axis=2).reshape(len(mean), 2 * mean.shape[1]).tolist()
+
+
+def _in_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return values[:, None] if values.ndim == 1 else values
+
+
+def _named(column: str | int) -> str:
+    return f"column {column}" if isinstance(column, int) else column
