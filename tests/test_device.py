@@ -55,6 +55,7 @@ MODELS = {
     ),
     "little memory": SCNERegressor(SCNRegressor(8, memory_budget=1), groups=GROUPS, random_state=0),
     "sample": SCNERegressor(SCNRegressor(8, search_rows=300), groups=GROUPS, random_state=0),
+    "tuned": SCNERegressor(SCNRegressor.tuned(max_hidden=6, n_ramps=3), n_estimators=2, random_state=0),
     "dnne": DNNERegressor(RVFLRegressor(20, direct_link=False), groups=GROUPS, random_state=0),
     "scn": SCNRegressor(12, random_state=0),
     "rvfl": RVFLRegressor(12, random_state=0),
@@ -75,7 +76,9 @@ def test_the_same_model_as_on_numpy(make, name, weighted):
     weights = np.random.default_rng(1).integers(0, 3, len(X)).astype(float) if weighted else None
     here = fitted(name, **({"search_dtype": "float64"} if name == "scn" else {})).fit(X, y, weights)
     there = fitted(name).fit(make(X), make(y), None if weights is None else make(weights))
-    np.testing.assert_allclose(there.predict(X), here.predict(X), rtol=1e-6, atol=1e-7)
+    # Gradient steps go on from the last bits of the search.
+    slack = 1e-3 if name == "tuned" else 1e-7
+    np.testing.assert_allclose(there.predict(X), here.predict(X), rtol=10 * slack, atol=slack)
 
 
 @library
@@ -178,7 +181,7 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory():
 
 def test_asking_for_a_gpu_where_there_is_none():
     X, y = rows(200)
-    with pytest.raises(ValueError, match="device is 'cuda'.*device='cpu'"):
+    with pytest.raises(ValueError, match=r"device is 'cuda'.*device='cpu'"):
         SCNRegressor(4, device="cuda").fit(X, y)
     with pytest.raises(ValueError, match="device is 7"):
         SCNRegressor(4, device=7).fit(X, y)

@@ -6,6 +6,12 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
+
+from scne.cli._data import data_app
+from scne.cli._export import export_command
+from scne.cli._paper import paper_app
+from scne.cli._report import report_command
 
 app = typer.Typer(
     name="scne",
@@ -14,6 +20,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(data_app, name="data")
+app.command("export")(export_command)
+app.add_typer(paper_app, name="paper")
+app.command("report")(report_command)
 
 
 def main() -> None:
@@ -21,7 +31,8 @@ def main() -> None:
     try:
         app()
     except (OSError, ValueError) as error:
-        Console(stderr=True).print(f"[bold red]Error:[/] {error}", soft_wrap=True, highlight=False)
+        # The text may hold brackets of its own, which are no markup.
+        Console(stderr=True).print(f"[bold red]Error:[/] {escape(str(error))}", soft_wrap=True, highlight=False)
         sys.exit(1)
     except KeyboardInterrupt:
         Console(stderr=True).print("Stopped; nothing was written.")
@@ -77,6 +88,12 @@ def demo(
 
 DATA_HELP = "Parquet, CSV or Arrow: a file, or a folder of files."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        help="Where to work: cpu, cuda, or auto for a GPU where there is one. Needs scne[gpu].", show_default="cpu"
+    ),
+]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say how long every stage took, on standard error.")]
 
 
@@ -105,6 +122,7 @@ def fit(
         str | None,
         typer.Option(metavar="ADDRESS", help="Dask scheduler to fit on, such as tcp://host:8786; 'local' starts one."),
     ] = None,
+    device: Device = None,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.", parser=_whole_number, metavar="NUMBER")] = 0,
     json_output: Json = False,
     verbose: Verbose = False,
@@ -133,6 +151,7 @@ def fit(
             memory=memory,
             checkpoint=checkpoint,
             dask=dask,
+            device=device,
             seed=seed,
         )
     print_summary(summary, out, json_output, paragraph, notes)
@@ -150,6 +169,7 @@ def predict(
         float | None,
         typer.Option(metavar="SHARE", help="Also write the ends of an interval that holds this share of rows: 0.9."),
     ] = None,
+    device: Device = None,
     json_output: Json = False,
     verbose: Verbose = False,
 ) -> None:
@@ -160,7 +180,7 @@ def predict(
     from scne.estimators import half_widths
     from scne.models import load_model
 
-    fitted = load_model(model)
+    fitted = load_model(model).set_params(device=device)
     widths = None if interval is None else half_widths(fitted, interval)
     ends = ("predicted",) if widths is None else ("predicted", "lower", "upper")
     targets = fitted.data_["target_names"] if hasattr(fitted, "data_") else []
@@ -176,6 +196,7 @@ def predict(
 def evaluate(
     model: Annotated[Path, typer.Argument(help="A model that `scne fit` wrote.")],
     data: Annotated[Path, typer.Argument(help=DATA_HELP + " With the target.")],
+    device: Device = None,
     json_output: Json = False,
     verbose: Verbose = False,
 ) -> None:
@@ -188,7 +209,7 @@ def evaluate(
     from scne.cli._tables import print_facts
     from scne.models import load_model
 
-    fitted = load_model(model)
+    fitted = load_model(model).set_params(device=device)
     with progress_bars(verbose=verbose):
         result = measure(fitted, open_for(fitted, data, with_target=True))
     print_facts(asdict(result), json_output)

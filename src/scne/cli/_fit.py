@@ -31,6 +31,7 @@ def run_fit(
     memory: str,
     checkpoint: Path | None,
     dask: str | None,
+    device: str | None,
     seed: int,
 ) -> tuple[ModelSummary, list[str], str]:
     """Fit and save; what was built, sentences on what the user should know of it, and its summary.
@@ -53,9 +54,11 @@ def run_fit(
         memory_budget=memory,
     )
     if networks is None:
-        model = SCNERegressor(base, networks="per group", trend="judged", random_state=seed)
+        model = SCNERegressor(base, networks="per group", trend="judged", device=device, random_state=seed)
     else:
-        model = SCNERegressor(base, networks="across", n_estimators=networks, trend="judged", random_state=seed)
+        model = SCNERegressor(
+            base, networks="across", n_estimators=networks, trend="judged", device=device, random_state=seed
+        )
     kept = None if checkpoint is None else open_checkpoint(checkpoint, model, rows)
     with _dask_client(dask) as client:
         model.fit(rows, checkpoint=kept, client=client)

@@ -49,6 +49,7 @@ def blended(judged: HeldOutOutputs, target_scaling: ColumnScaling, fitted: Array
         Rows without those that were held out, and all.
     """
     assert judged.rows.targets is not None
+    fitted, searched = fitted.in_numpy(), searched.in_numpy()
     said = _line(fitted, judged.rows.inputs)
     share = network_share(judged.rows.targets, judged.outputs, said, judged.rows.weights)
     if (share == 1).all():

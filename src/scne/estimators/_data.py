@@ -17,7 +17,7 @@ from scne.estimators._dask import is_dask_collection, look_through
 from scne.estimators._files import is_file_rows, learn_files
 from scne.estimators._members import BlockStatistics
 from scne.estimators._parameters import check_threads
-from scne.rows import ArrayRows, ColumnStatistics, FeatureGroup, RowSource
+from scne.rows import ArrayRows, ColumnStatistics, FeatureGroup, RowSource, is_foreign
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -114,6 +114,10 @@ def check_training_data(
         return _training_files(estimator, given, search_rows, seed, checkpoint)
     if is_dask_collection(given.X):
         return _training_collections(estimator, given, search_rows, seed)
+    if is_foreign(given.X):
+        from scne.estimators._tensors import check_tensors
+
+        return check_tensors(estimator, given, search_rows, seed)
     if given.client is not None or is_dask_collection(given.y) or is_dask_collection(given.sample_weight):
         raise TypeError(
             f"X is a {type(given.X).__name__} in the memory of this process; for a fit on a Dask cluster pass a Dask "
@@ -201,8 +205,12 @@ def _training_files(
     )
 
 
-def check_prediction_inputs(estimator: BaseEstimator, X: Any) -> NDArray:
+def check_prediction_inputs(estimator: BaseEstimator, X: Any) -> Any:
     """Validate X (n, d) against the columns seen in fit."""
+    if is_foreign(X):
+        from scne.estimators._tensors import check_tensor_inputs
+
+        return check_tensor_inputs(X, estimator.n_features_in_)
     with _naming_columns(X, "X"):
         checked = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
     _refuse_gaps("X", checked, getattr(estimator, "feature_names_in_", None))

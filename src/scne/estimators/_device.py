@@ -1,4 +1,4 @@
-"""Where a fit runs: the processor's threads, or a device that PyTorch knows."""
+"""Training rows where an engine runs: on a device, or brought there stripe by stripe."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,61 +9,8 @@ import numpy as np
 
 from scne.estimators._cluster import ClusterRows
 from scne.estimators._data import TrainingData
-from scne.estimators._parameters import check_choice, check_threads
 from scne.passes import DeviceEngine, Engine
-from scne.rows import Array, ArrayRows, RowBlock, RowSource, is_foreign
-
-PRECISIONS = ("float32", "tf32", "float64")
-
-
-def open_engine(device: Any, precision: str, n_jobs: Any, given: Any = None) -> Engine:
-    """The engine for a `device` parameter and the X that a user passed.
-
-    Parameters
-    ----------
-    device : None, "cpu", "auto", "cuda", "cuda:1" and the like
-        None runs where X lives: tensors on their own device, all else on the processor.
-    precision : {"float32", "tf32", "float64"}
-    n_jobs : int or None
-    given : array-like
-    """
-    check_choice("precision", precision, PRECISIONS)
-    threads = check_threads(n_jobs)
-    if device is not None and not isinstance(device, str):
-        raise ValueError(f"device is {device!r}, but it must be None, 'cpu', 'auto', or a device such as 'cuda'.")
-    if device is None and is_foreign(given):
-        return DeviceEngine(given, precision)
-    if device in (None, "cpu"):
-        return Engine(threads)
-    example = _tensor_on(device)
-    return Engine(threads) if example is None else DeviceEngine(example, precision)
-
-
-def _tensor_on(device: str) -> Array | None:
-    """An empty tensor on a device; None when "auto" finds none."""
-    try:
-        import torch
-    except ImportError:
-        if device == "auto":
-            return None
-        raise ValueError(
-            f"device is {device!r}, which needs PyTorch, and it is not installed: pip install scne[gpu], or use "
-            "device='cpu'."
-        ) from None
-    if device == "auto":
-        if not torch.cuda.is_available():
-            return None
-        device = "cuda"
-    try:
-        if device.startswith("cuda") and not torch.cuda.is_available():
-            raise RuntimeError("PyTorch finds no NVIDIA GPU")
-        return torch.empty(0, dtype=torch.float64, device=device)
-    except RuntimeError as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise ValueError(
-            f"device is {device!r}, but it cannot be used here ({reason}); use device='auto', which takes a GPU where "
-            "there is one, or device='cpu'."
-        ) from None
+from scne.rows import Array, ArrayRows, RowBlock, RowSource
 
 
 def placed(data: TrainingData, engine: Engine) -> TrainingData:

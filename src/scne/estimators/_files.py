@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from scne.estimators._checkpoint import Checkpoint
 from scne.estimators._cluster import ClusterRows, learn_files_on_cluster, rows_on_cluster
+from scne.estimators._engines import open_engine
 from scne.estimators._members import BlockStatistics, statistics_to_store, stored_statistics
-from scne.estimators._parameters import check_threads
 from scne.passes import Engine, announce, stripe_rows
 from scne.rows import ArrayRows, RowSource
 
@@ -133,7 +133,7 @@ def predict_batches(model: Any, files: "FileRows") -> Iterator[tuple[Any, NDArra
     total = files.count_rows()
     rows = stripe_rows(total)
     done = 0
-    with Engine(check_threads(model.n_jobs)) as engine:
+    with open_engine(model.device, "float64", model.n_jobs) as engine:
         for batch in files.batches(rows=rows):
             outputs = model._outputs(model.encoder_.transform(batch), engine)
             done += batch.num_rows

@@ -33,6 +33,12 @@ class RVFLRegressor(NetworkRegressor):
         there would otherwise throw the prediction anywhere.
     memory_budget : int or str, default="1GB"
         What a fit on files may take.
+    device : str or None, default=None
+        Where the work is done: "cuda" or "cuda:1" on an NVIDIA GPU through PyTorch (``pip install scne[gpu]``), "auto"
+        on one where there is one, "cpu" on the processor. None works where X lives: tensors of PyTorch and arrays of
+        CuPy stay on their device, everything else is the processor's.
+    precision : {"float32", "tf32", "float64"}, default="float32"
+        Of the products on a device; sums are float64. "tf32" is faster on NVIDIA GPUs and rounds factors to 11 bits.
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -70,6 +76,8 @@ class RVFLRegressor(NetworkRegressor):
         target_scaling: str = "standard",
         clip_inputs: bool = True,
         memory_budget: Any = "1GB",
+        device: str | None = None,
+        precision: str = "float32",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -82,6 +90,8 @@ class RVFLRegressor(NetworkRegressor):
         self.target_scaling = target_scaling
         self.clip_inputs = clip_inputs
         self.memory_budget = memory_budget
+        self.device = device
+        self.precision = precision
         self.n_jobs = n_jobs
         self.random_state = random_state
 

@@ -25,6 +25,7 @@ from scne.networks import (
     pool_generator,
     tune_nodes,
 )
+from scne.passes import DeviceEngine
 from scne.rows import ColumnScaling, FeatureGroup
 
 SCOPES = (0.5, 1, 3, 5, 7, 9, 15, 25, 50, 100, 150, 200)
@@ -113,11 +114,17 @@ class SCNRegressor(NetworkRegressor):
         0 leaves the nodes where the search found them. With tuning, held-out rows serve to choose lambda and the ridge
         of an ensemble, not a prefix of the nodes.
     search_dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision in which candidates are compared: "auto" is float32 from 5,000 rows on. Output weights and
-        predictions are always float64.
+        Precision in which candidates are compared on the processor: "auto" is float32 from 5,000 rows on. Output
+        weights and predictions are always float64. On a device `precision` decides.
     memory_budget : int or str, default="1GB"
         Memory for the orthonormal basis of the search (rows x nodes), and for the Gram system of a fit on files. A
         search that does not fit runs more slowly in little memory.
+    device : str or None, default=None
+        Where the work is done: "cuda" or "cuda:1" on an NVIDIA GPU through PyTorch (``pip install scne[gpu]``), "auto"
+        on one where there is one, "cpu" on the processor. None works where X lives: tensors of PyTorch and arrays of
+        CuPy stay on their device, everything else is the processor's.
+    precision : {"float32", "tf32", "float64"}, default="float32"
+        Of the products on a device; sums are float64. "tf32" is faster on NVIDIA GPUs and rounds factors to 11 bits.
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it, to the last bit.
     random_state : int, RandomState or None, default=None
@@ -176,6 +183,8 @@ class SCNRegressor(NetworkRegressor):
         tuning_epochs: float = 0.0,
         search_dtype: str = "auto",
         memory_budget: Any = "1GB",
+        device: str | None = None,
+        precision: str = "float32",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -203,6 +212,8 @@ class SCNRegressor(NetworkRegressor):
         self.tuning_epochs = tuning_epochs
         self.search_dtype = search_dtype
         self.memory_budget = memory_budget
+        self.device = device
+        self.precision = precision
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -272,13 +283,16 @@ class SCNRegressor(NetworkRegressor):
         fraction = self.validation_fraction
         return None if fraction is None else check_real("validation_fraction", fraction, below=1.0, open_left=True)
 
-    def _search_dtype(self, n_rows: int) -> np.dtype:
+    def _search_dtype(self, site: BuildingSite) -> np.dtype:
+        if site.engine.on_device:
+            return np.dtype(site.engine.dtype)
+        n_rows = site.rows.n_rows
         if self.search_dtype == "auto":
             return np.dtype(np.float32 if n_rows >= FLOAT32_FROM_ROWS else np.float64)
         return np.dtype(self.search_dtype)
 
     def _build_member(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
-        scaling, rows = site.prepared(group.columns, self._search_dtype(site.rows.n_rows))
+        scaling, rows = site.prepared(group.columns, self._search_dtype(site))
         found = self._searched(rows, f"building {group.name}", index, site)
         if self.tuning_epochs:
             found = self._tuned(rows, found, index, site)
@@ -304,7 +318,7 @@ class SCNRegressor(NetworkRegressor):
             site.seed,
             index,
             site.engine,
-            check_bytes("memory_budget", self.memory_budget),
+            self._basis_bytes(site),
             announced,
             ChosenNodes(**kept) if kept else None,
             partial(site.keep, stage),
@@ -313,13 +327,19 @@ class SCNRegressor(NetworkRegressor):
             site.checkpoint.save(stage, found.chosen._asdict())
         return found
 
+    def _basis_bytes(self, site: BuildingSite) -> float:
+        budget = check_bytes("memory_budget", self.memory_budget)
+        # A budget of the processor's memory says nothing of a device's.
+        return 0.3 * site.engine.free_bytes() if isinstance(site.engine, DeviceEngine) else budget
+
     def _tuned(self, rows: SearchRows, found: BuiltNetwork, index: int, site: BuildingSite) -> BuiltNetwork:
         """The same nodes after tuning on all rows of the search."""
         stage = f"tuned-{index}"
         kept = site.checkpoint.load(stage) if site.checkpoint else None
         if kept is None:
+            # Steps of a few hundred rows each: the processor takes them, wherever the rows are.
             weights = tune_nodes(
-                rows,
+                rows.in_numpy(),
                 np.vstack([found.weights, found.biases]),
                 ACTIVATIONS[self.activation],
                 bool(self.direct_link),

@@ -128,11 +128,11 @@ def open_site(
     )
     if data.target_statistics is not None:
         targets = learn_scaling(data.target_statistics, target_scaling)
-    sample = data.search
+    sample, learned_on = data.search, data.search.in_numpy() if scaling == "ramps" or dates else data.search
     validation = _held_out_places(data, validation_fraction, seed)
     inputs: InputScaling = columns
     if dates:
-        inputs = learn_dated_scaling(sample, columns, scaling, dates, n_ramps)
+        inputs = learn_dated_scaling(learned_on, columns, scaling, dates, n_ramps)
     elif scaling == "ramps":
-        inputs = learn_ramps(sample, columns, n_ramps)
+        inputs = learn_ramps(learned_on, columns, n_ramps)
     return BuildingSite(sample, data.watched, validation, inputs, targets, seed, engine, checkpoint)

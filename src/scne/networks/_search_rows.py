@@ -1,7 +1,7 @@
 """The rows on which a network is searched, prepared once and read at every node."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -129,6 +129,13 @@ class SearchRows:
             self._keys[chosen],
             self.n_given,
         )
+
+    def in_numpy(self) -> "SearchRows":
+        """The same rows in this process's memory."""
+        if is_numpy(self.inputs):
+            return self
+        roots = None if self.root_weights is None else self._roots
+        return replace(self, inputs=to_numpy(self.inputs), targets=to_numpy(self.targets), root_weights=roots)
 
     def stripes(self, step: int) -> list[slice]:
         """Row ranges of `step` rows for the kernels; none holds both training and validation rows."""
