@@ -91,7 +91,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 Device = Annotated[
     str | None,
     typer.Option(
-        help="Where to work: cpu, cuda, or auto for a GPU where there is one. Needs scne[gpu].", show_default="cpu"
+        help="Where to work: cpu, cuda, or auto for a GPU where there is one. Needs PyTorch.", show_default="cpu"
     ),
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say how long every stage took, on standard error.")]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from scne.estimators._calibration import HeldOutOutputs
 from scne.estimators._trend import Trend, learn_trend
-from scne.rows import ArrayRows, ColumnScaling
+from scne.rows import ArrayRows, ColumnScaling, cast, namespace_of, to_numpy
 
 
 class Blend(NamedTuple):
@@ -49,7 +49,6 @@ def blended(judged: HeldOutOutputs, target_scaling: ColumnScaling, fitted: Array
         Rows without those that were held out, and all.
     """
     assert judged.rows.targets is not None
-    fitted, searched = fitted.in_numpy(), searched.in_numpy()
     said = _line(fitted, judged.rows.inputs)
     share = network_share(judged.rows.targets, judged.outputs, said, judged.rows.weights)
     if (share == 1).all():
@@ -92,4 +91,7 @@ def _line(rows: ArrayRows, inputs: NDArray) -> NDArray[np.float64]:
 def _constant(trend: Trend, rows: ArrayRows) -> NDArray[np.float64]:
     """What the mean of the targets is above that of the trend, shape (q,)."""
     assert rows.targets is not None
-    return np.average(rows.targets - trend.apply(rows.inputs), axis=0, weights=rows.weights)
+    left = rows.targets - trend.apply(rows.inputs)
+    xp = namespace_of(left)
+    counts = xp.ones_like(left[:, 0]) if rows.weights is None else cast(rows.weights, "float64")
+    return to_numpy(counts @ left) / float(xp.sum(counts))

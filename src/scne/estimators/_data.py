@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -65,6 +65,8 @@ class TrainingData:
         Of inputs and targets, where the door has already read all rows.
     target_statistics : ColumnStatistics or None
         Of the targets, where they are not those of all rows as given.
+    held_out : dict
+        Places in the search of rows that a fit holds out, once it has drawn them.
     """
 
     rows: RowSource | ClusterRows
@@ -76,6 +78,7 @@ class TrainingData:
     encoder: Any = None
     statistics: BlockStatistics | None = None
     target_statistics: ColumnStatistics | None = None
+    held_out: dict[Any, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

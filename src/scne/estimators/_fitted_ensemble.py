@@ -2,6 +2,8 @@
 
 import copy
 from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,15 +15,15 @@ from scne.estimators._group_importances import GroupImportances, HeldOutSums, gr
 from scne.estimators._members import Member, member_outputs
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._parameters import check_threads
-from scne.estimators._prediction import PredictingRegressor
 from scne.estimators._trend import Trend
+from scne.estimators._updating import UpdatingRegressor
 from scne.estimators._weights import SolvedWeights, WeightSettings, solve_weights
 from scne.ncl import DecorrelationBounds, EnsembleSystem, LambdaPath, decorrelation_bounds, lambda_path
 from scne.networks import HiddenLayer, admissible_nodes
 from scne.passes import Engine
 
 
-class FittedEnsemble(PredictingRegressor):
+class FittedEnsemble(UpdatingRegressor):
     """Base of the ensembles: everything that needs a finished fit and no rows of it."""
 
     members_: tuple[Member, ...]
@@ -54,6 +56,28 @@ class FittedEnsemble(PredictingRegressor):
         linked = any(layer.direct_link for layer in layers)
         direct = [beta[layer.n_nodes :] for beta, layer in zip(weights, layers, strict=True)]
         self.direct_weights_ = direct if linked else None
+
+    def _store_members(self, members: Sequence[Member]) -> None:
+        layers = [member.layer for member in members]
+        self.members_ = tuple(members)
+        self.n_hidden_ = [layer.n_nodes for layer in layers]
+        self.input_weights_ = [layer.weights for layer in layers]
+        self.biases_ = [layer.biases for layer in layers]
+
+    def _networks(self) -> tuple[Member, ...]:
+        return self.members_
+
+    def _solved(self, system: EnsembleSystem) -> SolvedWeights:
+        settings = self._weight_settings(list(self.groups_))
+        solved = solve_weights(system, replace(settings, decorrelation=self.decorrelation_, ridge=self.ridge_))
+        return replace(solved, choice=self.choice_)
+
+    def _take_weights(self, solved: SolvedWeights) -> None:
+        self._store(solved)
+
+    def _take_nodes(self, members: Sequence[Member], solved: SolvedWeights) -> None:
+        self._store_members(members)
+        self._store(solved)
 
     def reweighted(self, **settings: Any) -> Self:
         """A copy of this fitted ensemble whose output weights are solved again, on the same networks and rows.
@@ -96,7 +120,9 @@ class FittedEnsemble(PredictingRegressor):
         Returns
         -------
         dict of str to ndarray of bool, shape (L_m,)
-            For each network that was searched; it follows from the Gram system, so no row is read again.
+            For each network that was searched; it follows from the Gram system, so no row is read again. Nodes of
+            `add_nodes` were admitted against what all networks together left, and are asked for the same share of
+            what their own network leaves.
         """
         check_is_fitted(self)
         system = self._system()

@@ -10,15 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from scne.estimators._calibration import held_out_outputs
+from scne.estimators._calibration import errors_to_keep, held_out_outputs
 from scne.estimators._data import GivenRows, TrainingData, all_or_nothing, check_training_data
+from scne.estimators._device import placed
+from scne.estimators._engines import open_engine
 from scne.estimators._members import Member, ensemble_system
 from scne.estimators._parameters import check_choice, check_integer, check_real, check_threads
-from scne.estimators._prediction import PredictingRegressor
 from scne.estimators._site import BuildingSite, open_site
-from scne.ncl import Naive
-from scne.networks import HiddenLayer
-from scne.passes import Engine
+from scne.estimators._updating import UpdatingRegressor
+from scne.estimators._weights import SolvedWeights
+from scne.ncl import EnsembleSystem, Naive
+from scne.networks import HiddenLayer, SearchSettings
+from scne.passes import Engine, single_threaded_blas
 from scne.rows import (
     DATES,
     INPUT_SCALINGS,
@@ -32,7 +35,7 @@ from scne.rows import (
 )
 
 
-class NetworkRegressor(PredictingRegressor):
+class NetworkRegressor(UpdatingRegressor):
     """Base of `SCNRegressor` and `RVFLRegressor`: subclasses say how a hidden layer is found."""
 
     direct_link: bool
@@ -41,6 +44,8 @@ class NetworkRegressor(PredictingRegressor):
     target_scaling: str
     clip_inputs: bool
     memory_budget: Any
+    device: str | None
+    precision: str
     n_jobs: int | None
     random_state: Any
 
@@ -63,11 +68,15 @@ class NetworkRegressor(PredictingRegressor):
         if check_choice("dates", getattr(self, "dates", "numbers"), DATES) == "numbers":
             return ()
         found = whole_dates(find_dates(data.column_names), (group.columns for group in groups))
-        return plausible_dates(found, data.search.inputs)
+        return plausible_dates(found, data.search.in_numpy().inputs) if found else ()
 
     @abstractmethod
     def _build_member(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
         """Find the hidden layer of member `index` on a group of columns."""
+
+    def _build_together(self, groups: Sequence[FeatureGroup], site: BuildingSite) -> tuple[Member, ...] | None:
+        """All members at once, where that is faster than one after the other; None where it is not."""
+        return None
 
     def _check_parameters(self) -> None:
         """Refuse what cannot be, before any row is touched."""
@@ -77,6 +86,10 @@ class NetworkRegressor(PredictingRegressor):
         check_choice("dates", getattr(self, "dates", "numbers"), DATES)
         check_real("ridge", self.ridge)
         check_threads(self.n_jobs)
+
+    def _settings(self) -> SearchSettings | None:
+        """How nodes are searched; None where they are drawn."""
+        return None
 
     def _search_rows(self) -> int | None:
         """Rows to search on, for models that are searched; None is all."""
@@ -120,9 +133,10 @@ class NetworkRegressor(PredictingRegressor):
         self._check_parameters()
         seed = draw_seed(self.random_state)
         given = GivenRows(X, y, sample_weight, X_val, y_val, client)
-        data = check_training_data(self, given, self._search_rows(), seed)
+        engine = open_engine(self.device, self.precision, self.n_jobs, X)
+        data = placed(check_training_data(self, given, self._search_rows(), seed), engine)
         group = FeatureGroup("network", np.arange(data.rows.n_columns))
-        with Engine(check_threads(self.n_jobs)) as engine:
+        with engine:
             site = open_site(
                 data,
                 self.scaling,
@@ -144,8 +158,9 @@ class NetworkRegressor(PredictingRegressor):
                 return Naive().solve(held_out.fitted, 0.0, [self.ridge]).weights
 
             judged = held_out_outputs(site, [member.layer], solution.weights, weights_without, engine.n_threads)
-            self.calibration_ = None if judged is None else judged.errors
+            self.calibration_ = errors_to_keep(judged)
             self.n_rows_ = data.rows.n_rows
+            self.system_ = system
         self._store(member, solution.weights, site.target_scaling, data.flat_target)
         if data.encoder is not None:
             self.encoder_ = data.encoder
@@ -161,12 +176,42 @@ class NetworkRegressor(PredictingRegressor):
         self.n_hidden_ = layer.n_nodes
         self.input_weights_ = layer.weights
         self.biases_ = layer.biases
+        self._store_weights(weights)
+        self.n_outputs_ = weights.shape[1]
+        self._flat_target = flat_target
+
+    def _store_weights(self, weights: NDArray[np.float64]) -> None:
+        layer = self.layer_
         # Row-major, as pickle will restore it: another order would change the last bits of a product.
         weights = np.ascontiguousarray(weights)
         self.output_weights_ = weights[: layer.n_nodes]
         self.direct_weights_ = weights[layer.n_nodes :] if layer.direct_link else None
-        self.n_outputs_ = weights.shape[1]
-        self._flat_target = flat_target
+
+    def _template(self) -> Self:
+        self._check_parameters()
+        return self
+
+    def _system(self) -> EnsembleSystem:
+        if not hasattr(self, "system_"):
+            raise ValueError(
+                f"This {type(self).__name__} came from a model file, which holds no Gram matrix of a single network, "
+                "so it cannot learn on; keep a network that is to do so with pickle or joblib."
+            )
+        return self.system_
+
+    def _networks(self) -> tuple[Member, ...]:
+        return (Member("network", self.layer_, None),)
+
+    def _solved(self, system: EnsembleSystem) -> SolvedWeights:
+        ridge = check_real("ridge", self.ridge)
+        with single_threaded_blas():
+            return SolvedWeights(Naive().solve(system, 0.0, [ridge]), 0.0, np.array([ridge]), None)
+
+    def _take_weights(self, solved: SolvedWeights) -> None:
+        self._store_weights(solved.solution.weights)
+
+    def _take_nodes(self, members: Sequence[Member], solved: SolvedWeights) -> None:
+        self._store(members[0], solved.solution.weights, self.target_scaling_, self._flat_target)
 
     def _layers(self) -> list[HiddenLayer]:
         return [self.layer_]
@@ -191,6 +236,12 @@ def build_members(template: NetworkRegressor, groups: Sequence[FeatureGroup], si
     The networks are the same either way.
     """
     if not template.builds_alone:
+        return tuple(template._build_member(group, index, site) for index, group in enumerate(groups))
+    if site.engine.on_device:
+        together = template._build_together(groups, site)
+        if together is not None:
+            return together
+        # A device works on one kernel at a time, with all of its units.
         return tuple(template._build_member(group, index, site) for index, group in enumerate(groups))
     alone = replace(site, engine=Engine(1))
 

@@ -1,5 +1,7 @@
 """Stochastic configuration networks as a scikit-learn regressor."""
 
+from collections.abc import Sequence
+from contextvars import Context, copy_context
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -9,7 +11,14 @@ from numpy.typing import NDArray
 
 from scne.estimators._members import Member
 from scne.estimators._network import NetworkRegressor
-from scne.estimators._parameters import check_bytes, check_choice, check_increasing, check_integer, check_real
+from scne.estimators._parameters import (
+    check_bytes,
+    check_choice,
+    check_increasing,
+    check_integer,
+    check_real,
+    check_threads,
+)
 from scne.estimators._site import BuildingSite
 from scne.networks import (
     ACTIVATIONS,
@@ -24,9 +33,11 @@ from scne.networks import (
     build_network,
     pool_generator,
     tune_nodes,
+    tune_together,
+    tunes_on_device,
 )
-from scne.passes import DeviceEngine
-from scne.rows import ColumnScaling, FeatureGroup
+from scne.passes import DeviceEngine, Engine
+from scne.rows import ColumnScaling, FeatureGroup, InputScaling
 
 SCOPES = (0.5, 1, 3, 5, 7, 9, 15, 25, 50, 100, 150, 200)
 CONTRACTION = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
@@ -39,6 +50,8 @@ FLOAT32_FROM_ROWS = 5_000
 SPARSE_SCOPES = (0.3, 0.6, 1.2, 2.5, 5.0)
 # Tuned nodes follow their rows closely, so few rows get few of them: one for so many different rows.
 ROWS_PER_TUNED_NODE = 4
+# Rows up to which a search that is followed by tuning on a device is itself done by the processor.
+MOST_TO_SEARCH_HERE = 20_000
 # The random streams of a network's tuning are named apart from those of its pools, whose second name is a node.
 _TUNING_STREAM = 1 << 32
 
@@ -296,10 +309,52 @@ class SCNRegressor(NetworkRegressor):
         found = self._searched(rows, f"building {group.name}", index, site)
         if self.tuning_epochs:
             found = self._tuned(rows, found, index, site)
+        return self._member(group, scaling, found)
+
+    def _member(self, group: FeatureGroup, scaling: InputScaling, found: BuiltNetwork) -> Member:
         layer = HiddenLayer(
             group.columns, scaling, found.weights, found.biases, self.activation, bool(self.direct_link)
         )
         return Member(group.name, layer, replace(found, chosen=None))
+
+    def _build_together(self, groups: Sequence[FeatureGroup], site: BuildingSite) -> tuple[Member, ...] | None:
+        """All members, tuned at once on a GPU; None where they do not share their columns, or there is none."""
+        same = all(np.array_equal(group.columns, groups[0].columns) for group in groups)
+        scaling, rows = site.prepared(groups[0].columns, self._search_dtype(site))
+        if not (same and self.tuning_epochs and tunes_on_device(rows)) or site.checkpoint is not None:
+            return None
+        found = self._searched_here(rows, groups, site)
+        tuned = tune_together(
+            rows,
+            [np.vstack([one.weights, one.biases]) for one in found],
+            ACTIVATIONS[self.activation],
+            bool(self.direct_link),
+            TuningSettings(self.tuning_epochs),
+            [pool_generator(site.seed, m, _TUNING_STREAM) for m in range(len(groups))],
+        )
+        return tuple(
+            self._member(
+                group, scaling, replace(one, weights=np.ascontiguousarray(nodes[:-1]), biases=nodes[-1].copy())
+            )
+            for group, one, nodes in zip(groups, found, tuned, strict=True)
+        )
+
+    def _searched_here(
+        self, rows: SearchRows, groups: Sequence[FeatureGroup], site: BuildingSite
+    ) -> list[BuiltNetwork]:
+        """What SC-III finds for each network; on few rows the processor's threads are faster than a device."""
+        few = rows.first_training(self.pool_rows or rows.n_training)
+        if few.n_training > MOST_TO_SEARCH_HERE:
+            return [self._searched(rows, f"building {group.name}", m, site) for m, group in enumerate(groups)]
+        few = few.in_numpy()
+        alone = replace(site, engine=Engine(1))
+
+        def search(task: tuple[Context, int, FeatureGroup]) -> BuiltNetwork:
+            context, index, group = task
+            return context.run(self._searched, few, f"building {group.name}", index, alone)
+
+        with Engine(check_threads(self.n_jobs)) as engine:
+            return list(engine.map(search, iter([(copy_context(), m, group) for m, group in enumerate(groups)])))
 
     def _searched(self, rows: SearchRows, announced: str, index: int, site: BuildingSite) -> BuiltNetwork:
         """The nodes that SC-III finds on these rows."""
@@ -350,7 +405,7 @@ class SCNRegressor(NetworkRegressor):
                 site.checkpoint.save(stage, {"weights": weights})
         else:
             weights = kept["weights"]
-        return replace(found, weights=np.ascontiguousarray(weights[:-1]), biases=weights[-1].copy())
+        return _with_nodes(found, weights)
 
     def _store(
         self, member: Member, weights: NDArray[np.float64], target_scaling: ColumnScaling, flat_target: bool
@@ -360,3 +415,8 @@ class SCNRegressor(NetworkRegressor):
         self.loss_curve_ = member.search.training_curve
         self.validation_curve_ = member.search.validation_curve
         self.stop_reason_ = member.search.stop_reason.value
+
+
+def _with_nodes(found: BuiltNetwork, weights: NDArray[np.float64]) -> BuiltNetwork:
+    """The same search with other weights (d + 1, L), the biases being the last row."""
+    return replace(found, weights=np.ascontiguousarray(weights[:-1]), biases=weights[-1].copy())

@@ -6,11 +6,13 @@ from typing import Any, Self
 import numpy as np
 
 from scne.estimators._blend import blended
-from scne.estimators._calibration import held_out_outputs
+from scne.estimators._calibration import errors_to_keep, held_out_outputs
 from scne.estimators._checkpoint import Checkpoint, open_checkpoint
 from scne.estimators._cluster import ClusterRows
 from scne.estimators._dask import is_dask_collection
 from scne.estimators._data import GivenRows, TrainingData, all_or_nothing, check_training_data
+from scne.estimators._device import placed
+from scne.estimators._engines import open_engine
 from scne.estimators._files import is_file_rows
 from scne.estimators._fitted_ensemble import FittedEnsemble
 from scne.estimators._group_importances import HeldOutSums
@@ -21,8 +23,8 @@ from scne.estimators._parameters import check_choice, check_integer, check_threa
 from scne.estimators._scn import SCNRegressor
 from scne.estimators._site import fitted_rows, holds_out, open_site
 from scne.estimators._trend import learn_trend, without_trend
+from scne.estimators._updating import BlendedSystem
 from scne.estimators._weights import check_weight_settings, solve_again, solve_weights
-from scne.passes import Engine
 from scne.rows import INPUT_SCALINGS, SCALINGS, all_columns, resolve_groups
 
 
@@ -78,6 +80,12 @@ class SCNERegressor(FittedEnsemble):
     matrix_free : bool, default=False
         Never form the off-diagonal blocks of H'H (identity 6): each iteration reads the rows again instead. For very
         many nodes, with a given decorrelation and ridge and solver "naive", "jacobi", "gauss-seidel" or "cg".
+    device : str or None, default=None
+        Where the work is done: "cuda" or "cuda:1" on an NVIDIA GPU through PyTorch (``pip install scne[gpu]``), "auto"
+        on one where there is one, "cpu" on the processor. None works where X lives: tensors of PyTorch and arrays of
+        CuPy stay on their device, everything else is the processor's.
+    precision : {"float32", "tf32", "float64"}, default="float32"
+        Of the products on a device; sums are float64. "tf32" is faster on NVIDIA GPUs and rounds factors to 11 bits.
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -146,6 +154,8 @@ class SCNERegressor(FittedEnsemble):
         scaling: str | None = None,
         target_scaling: str | None = None,
         matrix_free: bool = False,
+        device: str | None = None,
+        precision: str = "float32",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -163,6 +173,8 @@ class SCNERegressor(FittedEnsemble):
         self.scaling = scaling
         self.target_scaling = target_scaling
         self.matrix_free = matrix_free
+        self.device = device
+        self.precision = precision
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -279,7 +291,10 @@ class SCNERegressor(FittedEnsemble):
         if checkpoint is not None:
             kept = checkpoint if isinstance(checkpoint, Checkpoint) else open_checkpoint(checkpoint, self, X)
         given = GivenRows(X, y, sample_weight, X_val, y_val, client)
-        data = check_training_data(self, given, template._search_rows(), seed, kept)
+        engine = open_engine(self.device, self.precision, self.n_jobs, X)
+        if engine.on_device and self.matrix_free:
+            raise ValueError("matrix_free is True, but it is done on processors only; use device='cpu'.")
+        data = placed(check_training_data(self, given, template._search_rows(), seed, kept), engine)
         given_groups = data.groups
         if given_groups is None and self.groups is not None:
             given_groups = resolve_groups(self.groups, data.rows.n_columns, data.column_names)
@@ -293,7 +308,7 @@ class SCNERegressor(FittedEnsemble):
             data = without_trend(data, trend)
         names = [group.name for group in groups]
         settings = self._weight_settings(names)
-        with Engine(threads) as engine:
+        with engine:
             site = open_site(
                 data,
                 self.scaling or template.scaling,
@@ -323,10 +338,7 @@ class SCNERegressor(FittedEnsemble):
             self.held_out_ = None if held_out is None else HeldOutSums(held_out.judged, site.watched is None)
         self.groups_ = {group.name: group.columns for group in groups}
         self.column_groups_ = {group.name: group.columns for group in given_groups or ()}
-        self.members_ = members
-        self.n_hidden_ = [layer.n_nodes for layer in layers]
-        self.input_weights_ = [layer.weights for layer in layers]
-        self.biases_ = [layer.biases for layer in layers]
+        self._store_members(members)
         self.n_outputs_ = solved.solution.weights.shape[1]
         self._flat_target = data.flat_target
         self._store(solved)
@@ -338,7 +350,9 @@ class SCNERegressor(FittedEnsemble):
             blend = blended(judged, site.target_scaling, fitted, data.search)
             self.target_scaling_, self.trend_, self.network_share_ = blend.target_scaling, blend.trend, blend.share
             judged = blend.judged
-        self.calibration_ = None if judged is None else judged.errors
+            if blend.trend is not None:
+                self.system_ = BlendedSystem.of(system, site.target_scaling.shift)
+        self.calibration_ = errors_to_keep(judged, trend)
         self.n_rows_ = data.rows.n_rows
         if data.encoder is not None:
             self.encoder_ = data.encoder

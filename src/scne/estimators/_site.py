@@ -95,7 +95,10 @@ class BuildingSite:
 def _held_out_places(data: TrainingData, fraction: float | None, seed: int) -> NDArray[np.intp] | None:
     if fraction is None or data.watched is not None:
         return None
-    return validation_rows(data.search, fraction, seed)
+    # Drawn once: telling rows apart takes a look at all of them.
+    if (fraction, seed) not in data.held_out:
+        data.held_out[fraction, seed] = validation_rows(data.search, fraction, seed)
+    return data.held_out[fraction, seed]
 
 
 def holds_out(data: TrainingData, validation_fraction: float | None, seed: int) -> bool:

@@ -24,9 +24,12 @@ from scne.rows import (
     RampScaling,
     RowBlock,
     RowSource,
+    cast,
     column_statistics,
     learn_scaling,
     like,
+    namespace_of,
+    to_numpy,
 )
 
 # Ridges that are tried, relative to the mean diagonal of the columns' Gram matrix.
@@ -84,22 +87,23 @@ def learn_trend(rows: ArrayRows) -> Trend:
     >>> bool(left.std() < 0.01)
     True
     """
-    rows = rows.in_numpy()
     assert rows.targets is not None
     scaling = learn_scaling(column_statistics(rows.inputs, rows.weights), "standard", clip=True)
     columns, targets = _links(scaling).outputs(rows.inputs), rows.targets
-    counts = np.ones(len(columns)) if rows.weights is None else np.asarray(rows.weights, dtype=np.float64)
-    total = counts.sum()
-    root = np.sqrt(counts)[:, None]
+    xp = namespace_of(columns)
+    counts = xp.ones_like(columns[:, 0]) if rows.weights is None else cast(rows.weights, "float64")
+    total = float(xp.sum(counts))
+    root = xp.sqrt(counts)[:, None]
     centred = root * (columns - counts @ columns / total)
     left = root * (targets - counts @ targets / total)
-    sizes, directions = eigh(centred.T @ centred)
+    sizes, directions = eigh(to_numpy(centred.T @ centred))
     sizes = np.maximum(sizes, 0.0)
-    moments = directions.T @ (centred.T @ left)
+    moments = directions.T @ to_numpy(centred.T @ left)
+    spread = float(xp.sum(left * left))
     best, chosen = np.inf, np.zeros_like(moments)
     for ridge in _RELATIVE_RIDGES * max(sizes.mean(), np.finfo(float).tiny):
         weights = moments / (sizes + ridge)[:, None]
-        squares = np.square(left).sum() - (2 * weights * moments - sizes[:, None] * weights**2).sum()
+        squares = spread - (2 * weights * moments - sizes[:, None] * weights**2).sum()
         freedom = 1.0 + (sizes / (sizes + ridge)).sum()
         score = squares / (total - freedom) ** 2 if freedom < total else np.inf
         if score < best:

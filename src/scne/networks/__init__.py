@@ -6,6 +6,7 @@ from scne.networks._basis import GrowingBasis
 from scne.networks._builder import BuiltNetwork, ChosenNodes, SearchSettings, StopReason, build_network
 from scne.networks._candidates import POOLS, pool_generator, sparse_pool, uniform_pool
 from scne.networks._criteria import CRITERIA, Selection, required_share, select_candidates
+from scne.networks._device_tuning import tune_together, tunes_on_device
 from scne.networks._layer import HiddenLayer, each_outputs, joint_outputs
 from scne.networks._rvfl import draw_nodes
 from scne.networks._search_rows import SearchRows, prepare_search
@@ -36,5 +37,7 @@ __all__ = [
     "select_candidates",
     "sparse_pool",
     "tune_nodes",
+    "tune_together",
+    "tunes_on_device",
     "uniform_pool",
 ]

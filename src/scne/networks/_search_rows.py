@@ -166,6 +166,11 @@ class SearchRows:
         return outputs
 
 
+def rows_at(values: Array, positions: NDArray[np.intp]) -> NDArray[Any]:
+    """Some rows of an array of any library, in this process's memory."""
+    return to_numpy(_rows_at(values, positions))
+
+
 def _rows_at(values: Array, positions: NDArray[np.intp]) -> Array:
     if is_numpy(values):
         return values[positions]

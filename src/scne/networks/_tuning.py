@@ -8,6 +8,7 @@ there, so a node keeps its columns, and with them what the search found out abou
 The output weights of this stage are thrown away: the ensemble solves for its own.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +17,11 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from scne.networks._activations import Activation
-from scne.networks._search_rows import SearchRows
+from scne.networks._search_rows import SearchRows, rows_at
 
 # Rates of Adam's two running means. The second forgets faster than is usual, because the steps are few.
-_MEAN_DECAY, _SQUARE_DECAY = 0.9, 0.98
-_NO_DIVISION_BY_ZERO = 1e-8
+MEAN_DECAY, SQUARE_DECAY = 0.9, 0.98
+NO_DIVISION_BY_ZERO = 1e-8
 # Share of the steps during which the rate rises.
 _WARM_UP = 0.2
 # Rows on which the first output weights are solved, and their ridge for each row.
@@ -98,7 +99,7 @@ def tune_nodes(
 
     # The gains of the activation go into the weights on both sides, so that each step runs its core alone.
     nodes = (weights * activation.input_gain).astype(dtype)
-    start = _first_output_weights(rows, nodes, activation, n_links)
+    start = first_output_weights(rows, nodes, activation, n_links)
     parameters = np.concatenate([nodes.ravel(), start.ravel().astype(dtype)])
     nodes, outputs, links = _views(parameters, d, n_nodes, n_links, q)
     gradient = np.empty_like(parameters)
@@ -113,15 +114,8 @@ def tune_nodes(
     backward = np.empty((batch, n_nodes), dtype=dtype)
     # Two over the weight that an average batch has: the gradient of a mean of squares.
     scale = dtype.type(2.0 * n / (batch * rows.training_weight))
-    position, order = n, np.arange(n)
-    for step in range(steps):
-        if batch < n:
-            if position + batch > n:
-                order, position = generator.permutation(n), 0
-            chosen: Any = order[position : position + batch]
-            position += batch
-        else:
-            chosen = slice(None)
+    for step, places in enumerate(_batches(n, batch, steps, generator)):
+        chosen: Any = places if batch < n else slice(None)
         x, roots = inputs[chosen], None if root_weights is None else root_weights[chosen]
         np.matmul(x, nodes, out=hidden)
         activation.core(hidden)
@@ -141,11 +135,26 @@ def tune_nodes(
         np.matmul(error, outputs.T, out=backward)
         backward *= hidden
         np.matmul(x.T, backward, out=node_gradient)
-        adam.step(_rate_at(step, steps))
+        adam.step(rate_at(step, steps))
     return nodes.astype(np.float64) / activation.input_gain
 
 
-def _rate_at(step: int, steps: int) -> float:
+def _batches(n: int, batch: int, steps: int, generator: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+    """Places of the rows of each step: one random order of all rows after the other, its last few left out."""
+    position, order = n if batch < n else 0, np.arange(n)
+    for _ in range(steps):
+        if batch < n and position + batch > n:
+            order, position = generator.permutation(n), 0
+        yield order[position : position + batch]
+        position += batch if batch < n else 0
+
+
+def batch_places(n: int, batch: int, steps: int, generator: np.random.Generator) -> NDArray[np.intp]:
+    """The rows of all steps, shape (steps, batch)."""
+    return np.stack(list(_batches(n, batch, steps, generator)))
+
+
+def rate_at(step: int, steps: int) -> float:
     """Share of the full rate: up in a line, then down along half a cosine."""
     rising = min(1.0, (step + 1) / (_WARM_UP * steps))
     return rising * 0.5 * (1.0 + float(np.cos(np.pi * step / steps)))
@@ -161,21 +170,19 @@ def _views(flat: NDArray, d: int, n_nodes: int, n_links: int, q: int) -> tuple[N
     )
 
 
-def _first_output_weights(
-    rows: SearchRows, nodes: NDArray, activation: Activation, n_links: int
-) -> NDArray[np.float64]:
+def first_output_weights(rows: SearchRows, nodes: NDArray, activation: Activation, n_links: int) -> NDArray[np.float64]:
     """Ridge solution on some of the rows, shape (L + n_links, q)."""
     some = rows.canonical_order[:_START_ROWS]
-    inputs = rows.inputs[some].astype(nodes.dtype, copy=False)
+    inputs = rows_at(rows.inputs, some).astype(nodes.dtype, copy=False)
     hidden = inputs @ nodes
     activation.core(hidden)
     columns = np.hstack([hidden, inputs[:, :n_links]]).astype(np.float64)
     if rows.root_weights is not None:
-        columns *= rows.root_weights[some, None]
+        columns *= rows_at(rows.root_weights, some)[:, None]
     gram = columns.T @ columns
-    weight = len(some) if rows.root_weights is None else float(np.square(rows.root_weights[some]).sum())
+    weight = len(some) if rows.root_weights is None else float(np.square(rows_at(rows.root_weights, some)).sum())
     gram[np.diag_indices_from(gram)] += _START_RIDGE * weight
-    return cho_solve(cho_factor(gram), columns.T @ rows.targets[some])
+    return cho_solve(cho_factor(gram), columns.T @ rows_at(rows.targets, some))
 
 
 class _Adam:
@@ -192,17 +199,17 @@ class _Adam:
         self.taken += 1
         move = self.move
         np.subtract(self.gradient, self.mean, out=move)
-        move *= 1.0 - _MEAN_DECAY
+        move *= 1.0 - MEAN_DECAY
         self.mean += move
         np.multiply(self.gradient, self.gradient, out=move)
         move -= self.square
-        move *= 1.0 - _SQUARE_DECAY
+        move *= 1.0 - SQUARE_DECAY
         self.square += move
         np.sqrt(self.square, out=move)
         # Both means start at zero; dividing by what has been counted so far makes up for it.
-        move *= 1.0 / np.sqrt(1.0 - _SQUARE_DECAY**self.taken)
-        move += _NO_DIVISION_BY_ZERO
+        move *= 1.0 / np.sqrt(1.0 - SQUARE_DECAY**self.taken)
+        move += NO_DIVISION_BY_ZERO
         np.divide(self.mean, move, out=move)
         move *= self.rates
-        move *= share / (1.0 - _MEAN_DECAY**self.taken)
+        move *= share / (1.0 - MEAN_DECAY**self.taken)
         self.parameters -= move

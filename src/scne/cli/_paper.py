@@ -1,0 +1,98 @@
+"""`scne paper`: the experiments of the paper, run and shown."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from scne.cli._paper_report import report_command
+
+paper_app = typer.Typer(
+    name="paper", help="Every table and figure of the paper, run here.", no_args_is_help=True, add_completion=False
+)
+paper_app.command("report")(report_command)
+
+OUT_HELP = "Folder of the results."
+DATA_HELP = "A data folder (see `scne data where`), or the file year_sample.parquet."
+Out = Annotated[Path, typer.Option("--out", "-o", help=OUT_HELP)]
+Data = Annotated[Path | None, typer.Option("--data", help=DATA_HELP)]
+Quick = Annotated[bool, typer.Option("--quick", help="Few rows, small networks: all of them in less than a minute.")]
+Repeats = Annotated[int | None, typer.Option(help="Repeats of each experiment instead of its own number.", min=1)]
+Seed = Annotated[int, typer.Option(help="Seed of all random numbers.", min=0, max=2**31 - 1)]
+MARKS = {True: "holds", False: "DOES NOT HOLD", None: "note"}
+
+
+@paper_app.command("list")
+def list_command(
+    out: Out = Path("scne-paper"),
+    data: Data = None,
+    quick: Quick = False,
+    repeats: Repeats = None,
+    seed: Seed = 0,
+) -> None:
+    """Show all experiments, the data that each would run on, and which results are there."""
+    from scne.paper import EXPERIMENTS, finished_result, kept_units, make_plan
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("name", "section"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("what", "data", "result"):
+        table.add_column(heading, overflow="fold")
+    for experiment in EXPERIMENTS.values():
+        plan = make_plan(experiment, quick=quick, repeats=repeats, seed=seed, data=data)
+        result = finished_result(plan, out)
+        kept = kept_units(plan, out)
+        state = "yes" if result else f"{kept} of {experiment.n_units(plan)} parts" if kept else "no"
+        chosen = ", ".join(f"{choice.name} ({choice.rows:,})" for choice in plan.data.values()) or "synthetic"
+        table.add_row(experiment.name, experiment.section, experiment.title, chosen, state)
+    Console(highlight=False).print(table)
+
+
+@paper_app.command("run")
+def run_command(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names from `scne paper list`, or all.")],
+    out: Out = Path("scne-paper"),
+    quick: Quick = False,
+    repeats: Repeats = None,
+    seed: Seed = 0,
+    jobs: Annotated[int, typer.Option(help="Processes; one already uses every core.", min=1)] = 1,
+    data: Data = None,
+    again: Annotated[bool, typer.Option("--again", help="Run anew what is already there.")] = False,
+) -> None:
+    """Run experiments and keep their results; a run that was stopped goes on where it was."""
+    from scne.cli._progress import progress_bars
+    from scne.paper import Outcome, find_experiments, run_experiments
+
+    console = Console(highlight=False)
+
+    def tell(outcome: Outcome) -> None:
+        seconds = outcome.result["seconds"]
+        words = f"{seconds:.1f} s" if outcome.ran else "there already"
+        if 0 < outcome.ran < outcome.parts:
+            words += f"; {outcome.ran} of {outcome.parts} parts were run now, the others were kept"
+        lines = [f"{outcome.name}: {outcome.path} ({words})"]
+        lines += [f"  {MARKS[one['holds']]}: {one['text']}" for one in outcome.result["findings"]]
+        console.print("\n".join(lines), soft_wrap=True, markup=False)
+
+    try:
+        with progress_bars():
+            run_experiments(
+                find_experiments(names),
+                out,
+                quick=quick,
+                repeats=repeats,
+                seed=seed,
+                data=data,
+                jobs=jobs,
+                again=again,
+                tell=tell,
+            )
+    except KeyboardInterrupt:
+        Console(stderr=True, highlight=False).print(
+            f"Stopped; every part that was finished is kept in {out}, and the same command goes on from there.",
+            soft_wrap=True,
+        )
+        raise typer.Exit(130) from None

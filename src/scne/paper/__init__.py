@@ -1,0 +1,28 @@
+"""The paper's experiments, one file for each table or figure, and two that it could not show."""
+
+from scne.paper._data import DataChoice, choose_data
+from scne.paper._experiment import Experiment, Plan
+from scne.paper._published import Published, published, published_tables
+from scne.paper._registry import EXPERIMENTS, experiment_titles, find_experiments
+from scne.paper._results import check_result
+from scne.paper._runner import Outcome, finished_result, kept_units, make_plan, run_experiment, run_experiments
+
+__all__ = [
+    "EXPERIMENTS",
+    "DataChoice",
+    "Experiment",
+    "Outcome",
+    "Plan",
+    "Published",
+    "check_result",
+    "choose_data",
+    "experiment_titles",
+    "find_experiments",
+    "finished_result",
+    "kept_units",
+    "make_plan",
+    "published",
+    "published_tables",
+    "run_experiment",
+    "run_experiments",
+]

@@ -1,0 +1,115 @@
+"""What an experiment is, and what a run of one is asked to do."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scne.paper._data import DataChoice
+
+Unit = dict[str, Any]
+# The stream of a seed that belongs to no repeat: splits of the rows, which all repeats share.
+_SHARED_STREAM = 1 << 31
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run of an experiment, down to the last number that it depends on.
+
+    Attributes
+    ----------
+    name : str
+    quick : bool
+    repeats, seed : int
+    settings : dict
+        Plain values, the experiment's own.
+    data : dict of str to DataChoice
+        For each data set that it uses.
+    scratch : Path or None
+        A folder for large files that units share; it goes when the experiment has ended. No number depends on it.
+    """
+
+    name: str
+    quick: bool
+    repeats: int
+    seed: int
+    settings: Mapping[str, Any]
+    data: Mapping[str, DataChoice]
+    scratch: Path | None = None
+
+    def unit_seed(self, index: int, *parts: int) -> int:
+        """The random_state of unit `index`, or of a part of it; depends on them and the seed alone.
+
+        >>> plan = Plan("demonstration", True, 1, 7, {}, {})
+        >>> plan.unit_seed(3) == plan.unit_seed(3) != plan.unit_seed(4)
+        True
+        """
+        return _derived(self.seed, index, *parts)
+
+    @property
+    def shared_seed(self) -> int:
+        """The seed of what all units share, such as the split of the rows."""
+        return _derived(self.seed, _SHARED_STREAM)
+
+
+def _derived(*streams: int) -> int:
+    return int(np.random.SeedSequence(streams).generate_state(1)[0] >> 1)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What an experiment's units come to."""
+
+    tables: list[dict[str, Any]]
+    figures: list[dict[str, Any]]
+    findings: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure of the paper, or one that it could have had.
+
+    Attributes
+    ----------
+    name, title, section, about : str
+    order : int
+        Position on the page.
+    datasets : tuple of str
+        Of "year" and "twitter".
+    settings : callable (quick) -> dict
+        All that the numbers depend on beside data, seed and repeats; plain values.
+    unit : callable (plan, index) -> dict
+        One part of the work, as plain values.
+    assemble : callable (plan, units) -> Parts
+    repeats : tuple of int
+        In full, and in quick form.
+    count : callable (plan) -> int
+        Units of a plan; the repeats where None.
+    once : bool
+        There is nothing to repeat.
+    alone : bool
+        Its units measure time or memory: they run one after the other, with the machine to themselves.
+    generated : bool
+        It runs on the generators at full size even where real rows are at hand.
+    """
+
+    name: str
+    title: str
+    section: str
+    order: int
+    about: str
+    datasets: tuple[str, ...]
+    settings: Callable[[bool], dict[str, Any]]
+    unit: Callable[[Plan, int], Unit]
+    assemble: Callable[[Plan, list[Unit]], Parts]
+    repeats: tuple[int, int] = (10, 2)
+    count: Callable[[Plan], int] | None = None
+    once: bool = False
+    alone: bool = False
+    generated: bool = False
+
+    def n_units(self, plan: Plan) -> int:
+        """How many parts the work has."""
+        return plan.repeats if self.count is None else self.count(plan)

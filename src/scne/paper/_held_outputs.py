@@ -1,0 +1,63 @@
+"""The ensemble's system from hidden outputs that are held in memory, as the paper's algorithms write it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.ncl import EnsembleSystem, MatrixFreeSystem
+
+Array = NDArray[np.float64]
+
+
+def coupled_system(blocks: Sequence[Array], target: Array) -> EnsembleSystem:
+    """All of H'H, as Algorithm 1 forms it from H = [H_1 ... H_M], which it holds beside the H_m.
+
+    Parameters
+    ----------
+    blocks : sequence of (N, L_m) arrays
+        H_m of Eq. (21).
+    target : (N,) array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> H = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 0.0]])
+    >>> members, y, B = [H[:, :2], H[:, 2:]], np.array([1.0, 2.0, 3.0]), np.ones((3, 1))
+    >>> whole, parts = coupled_system(members, y), uncoupled_system(members, y)
+    >>> bool(np.allclose(whole.product(B), parts.product(B)))
+    True
+    """
+    joint = np.hstack(list(blocks))
+    return EnsembleSystem(
+        gram=joint.T @ joint,
+        moments=joint.T @ target[:, None],
+        target_square=np.array([target @ target]),
+        n_rows=float(len(target)),
+        sizes=tuple(block.shape[1] for block in blocks),
+    )
+
+
+def uncoupled_system(blocks: Sequence[Array], target: Array) -> MatrixFreeSystem:
+    """Only the H_m'H_m, as Algorithms 2 and 3 need them; every sweep multiplies by the H_m themselves."""
+    ends = np.cumsum([block.shape[1] for block in blocks])[:-1]
+
+    def output(weights: Array) -> Array:
+        total = np.zeros((len(target), weights.shape[1]))
+        for block, beta in zip(blocks, np.split(weights, ends), strict=True):
+            total += block @ beta
+        return total
+
+    def product(weights: Array) -> Array:
+        total = output(weights)
+        return np.concatenate([block.T @ total for block in blocks])
+
+    return MatrixFreeSystem(
+        diagonal_blocks=[block.T @ block for block in blocks],
+        moments=np.concatenate([block.T @ target[:, None] for block in blocks]),
+        target_square=np.array([target @ target]),
+        n_rows=float(len(target)),
+        sizes=tuple(block.shape[1] for block in blocks),
+        product_fn=product,
+        product_rows_fn=lambda member, weights: blocks[member].T @ output(weights),
+    )

@@ -1,0 +1,156 @@
+"""Tables 4 and 5, Figure 8: how many nodes each base model should have (section 4.4)."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.paper._data import PaperRows, load_rows
+from scne.paper._experiment import Experiment, Parts, Plan, Unit
+from scne.paper._networks import paper_ensemble
+from scne.paper._published import published
+from scne.paper._results import cell, figure, finding, reference, series, table
+
+TABLES = {"year": 5, "twitter": 4}
+# Down-sampling of section 4.4, and the range of L.
+TRAINING_ROWS, VALIDATION_ROWS, MOST_NODES = 70_000, 30_000, 120
+# The two curves that the paper shows: group and repeat, counted from 0.
+SHOWN = {"year": (1, 2), "twitter": (0, 3)}
+
+
+def sampled_rows(rows: PaperRows, plan: Plan, index: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows to fit and to watch for one repeat: drawn from the training and validation rows, all where they are few."""
+    split = rows.split(plan.shared_seed)
+    generator = np.random.default_rng(plan.unit_seed(index))
+    wanted = plan.settings["training_rows"], plan.settings["validation_rows"]
+    # With few rows at hand a fresh split for every repeat: drawing all of them ten times would repeat nothing.
+    if len(split.train) <= wanted[0] or len(split.validation) <= wanted[1]:
+        split = rows.split(plan.unit_seed(index))
+    fitted, watched = (
+        generator.permutation(part)[:count] for part, count in zip((split.train, split.validation), wanted, strict=True)
+    )
+    return np.sort(fitted), np.sort(watched)
+
+
+def sampling_settings(quick: bool) -> dict[str, Any]:
+    """How many rows base models are estimated on."""
+    return {
+        "training_rows": 600 if quick else TRAINING_ROWS,
+        "validation_rows": 400 if quick else VALIDATION_ROWS,
+    }
+
+
+def _unit(dataset: str, plan: Plan, index: int) -> Unit:
+    rows = load_rows(plan.data[dataset])
+    fitted, watched = sampled_rows(rows, plan, index)
+    groups = published(dataset).groups
+    sizes = [plan.settings["most_nodes"]] * len(groups)
+    model = paper_ensemble("SCNE", groups, sizes, [None] * len(groups), plan.unit_seed(index))
+    model.fit(rows.inputs[fitted], rows.target[fitted], X_val=rows.inputs[watched], y_val=rows.target[watched])
+    searches = [member.search for member in model.members_ if member.search is not None]
+    validation = [search.validation_curve for search in searches if search.validation_curve is not None]
+    return {
+        "nodes": [int(curve.argmin()) + 1 for curve in validation],
+        "training": [search.training_curve.tolist() for search in searches],
+        "validation": [curve.tolist() for curve in validation],
+    }
+
+
+def _assemble(dataset: str, plan: Plan, units: list[Unit]) -> Parts:
+    paper = published(dataset)
+    names = list(paper.groups)
+    found = np.array([unit["nodes"] for unit in units])
+    printed = np.array(paper.hidden_runs)
+    rows = []
+    for run, ours in enumerate(found):
+        known = printed[run] if run < len(printed) else [None] * len(names)
+        cells = {
+            name: cell(int(one), paper=None if other is None else int(other))
+            for name, one, other in zip(names, ours, known, strict=True)
+        }
+        rows.append(((str(run + 1),), cells))
+    spread = found.std(axis=0, ddof=1) if len(found) > 1 else [None] * len(names)
+    medians = {
+        name: cell(float(np.median(found[:, m])), spread[m], paper.hidden_nodes[m], float(printed[:, m].std(ddof=1)))
+        for m, name in enumerate(names)
+    }
+    rows.append((("median",), medians))
+    number = TABLES[dataset]
+    counts = table(
+        f"table-{number}",
+        f"Table {number}. {paper.name}: hidden nodes with the least validation error",
+        {name: name for name in names},
+        rows,
+        ("repeat",),
+        unit="nodes",
+        note="The spread of a median is the standard deviation of the repeats, here and for the paper's. Repeats of "
+        "the paper and ours were drawn independently, so single lines cannot be expected to agree.",
+    )
+    return Parts([counts], [_figure(dataset, plan, units)], _findings(dataset, plan, found))
+
+
+def _figure(dataset: str, plan: Plan, units: list[Unit]) -> dict[str, Any]:
+    paper = published(dataset)
+    m, run = SHOWN[dataset]
+    unit = units[min(run, len(units) - 1)]
+    training, validation = (np.array(unit[key][m]) / paper.unit for key in ("training", "validation"))
+    nodes = np.arange(1, len(training) + 1).tolist()
+    group = list(paper.groups)[m]
+    panel = {
+        "title": f"{paper.name}, {group} (m = {m + 1}), repeat {min(run, len(units) - 1) + 1}",
+        "x_label": "hidden nodes L",
+        "y_label": f"RMSE ({paper.unit:g})",
+        "series": [series("training", nodes, training), series("validation", nodes, validation)],
+        "lines": [reference("x", unit["nodes"][m], f"least validation error at L = {unit['nodes'][m]}")],
+    }
+    caption = (
+        f"Error on the rows that are fitted and on those that are watched as nodes are added. The paper shows the same "
+        f"group and repeat, where L = {paper.hidden_runs[run][m]} came out."
+    )
+    return figure(
+        f"figure-8-{dataset}", f"Figure 8. Errors while a network on {paper.name} grows", "lines", [panel], caption
+    )
+
+
+def _findings(dataset: str, plan: Plan, found: np.ndarray) -> list[dict[str, Any]]:
+    paper = published(dataset)
+    medians = np.median(found, axis=0)
+    most = plan.settings["most_nodes"]
+    ours = ", ".join(f"{value:g}" for value in medians)
+    theirs = ", ".join(map(str, paper.hidden_nodes))
+    at_end = int((found == most).sum())
+    names = list(paper.groups)
+    place = int(np.argmax(paper.hidden_nodes))
+    ahead = [name for m, name in enumerate(names) if medians[m] >= medians[place] and m != place]
+    beside = f"; not fewer: {', '.join(ahead)}" if ahead else ""
+    return [
+        finding(f"Median numbers of nodes: ours {ours}; the paper's {theirs}."),
+        finding(
+            f"As in the paper, {names[place]} alone wants the most nodes ({medians[place]:g}{beside}).",
+            not ahead,
+        ),
+        finding(
+            f"{at_end} of {found.size} searches still gained from the last of {most} nodes, so the range of L was "
+            f"{'too short for them' if at_end else 'long enough'}.",
+            None,
+        ),
+    ]
+
+
+def experiment(dataset: str) -> Experiment:
+    """The experiment on "year" or "twitter"."""
+    return Experiment(
+        name=f"hidden-nodes-{dataset}",
+        title=f"Hidden nodes of the base models on {published(dataset).name} (Table {TABLES[dataset]})",
+        section="4.4",
+        order=40 if dataset == "twitter" else 50,
+        about=(
+            f"Each base model grows to {MOST_NODES} nodes on at most {TRAINING_ROWS:,} training rows while its error "
+            f"on at most {VALIDATION_ROWS:,} validation rows is watched; the number of nodes with the least such error "
+            "counts."
+        ),
+        datasets=(dataset,),
+        settings=lambda quick: {**sampling_settings(quick), "most_nodes": 15 if quick else MOST_NODES},
+        unit=lambda plan, index: _unit(dataset, plan, index),
+        assemble=lambda plan, units: _assemble(dataset, plan, units),
+    )

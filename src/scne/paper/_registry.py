@@ -1,0 +1,55 @@
+"""All experiments by name, in the order of the page."""
+
+from scne.paper import (
+    _cost,
+    _data_plots,
+    _demonstration,
+    _ensembles,
+    _hidden_nodes,
+    _lambda_road,
+    _robustness,
+    _scope,
+    _spectral_radius,
+)
+from scne.paper._experiment import Experiment
+from scne.paper._published import DATASETS
+
+_PER_DATASET = (_hidden_nodes, _scope, _ensembles, _robustness, _lambda_road)
+_ONCE = (_demonstration, _data_plots, _cost, _spectral_radius)
+
+EXPERIMENTS: dict[str, Experiment] = {
+    one.name: one
+    for one in sorted(
+        [
+            *(module.experiment() for module in _ONCE),
+            *(module.experiment(dataset) for module in _PER_DATASET for dataset in DATASETS),
+        ],
+        key=lambda one: one.order,
+    )
+}
+
+
+def experiment_titles() -> dict[str, str]:
+    """Title of every experiment by its name, in the order of the page.
+
+    Examples
+    --------
+    >>> experiment_titles()["demonstration"]
+    'Time and agreement of the three algorithms (section 3.3)'
+    """
+    return {name: one.title for name, one in EXPERIMENTS.items()}
+
+
+def find_experiments(names: list[str]) -> list[Experiment]:
+    """Experiments by name, each once, in the order of the page; "all" is all of them.
+
+    Examples
+    --------
+    >>> [one.name for one in find_experiments(["cost", "demonstration"])]
+    ['demonstration', 'cost']
+    """
+    unknown = [name for name in names if name != "all" and name not in EXPERIMENTS]
+    if unknown:
+        raise ValueError(f"There is no experiment {unknown[0]!r}; choose 'all' or of {', '.join(EXPERIMENTS)}.")
+    wanted = set(EXPERIMENTS) if "all" in names else set(names)
+    return [one for name, one in EXPERIMENTS.items() if name in wanted]

@@ -1,0 +1,62 @@
+"""Units of work in other processes: each with its share of the cores, and none that outlives us."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import suppress
+from typing import Any
+
+from scne.paper._threads import limit_threads
+from scne.passes import available_threads, single_threaded_blas
+
+
+def run_in_workers(
+    task: Callable[[Any, int], Any], argument: Any, indices: Sequence[int], jobs: int
+) -> Iterator[tuple[int, Any]]:
+    """task(argument, index) for every index, on `jobs` processes, as they end.
+
+    When the caller stops, by an error or by Ctrl-C, processes that are still at work are ended with it.
+
+    Yields
+    ------
+    index : int
+    result
+    """
+    context = multiprocessing.get_context("spawn")
+    before = set(multiprocessing.active_children())
+    share = max(1, available_threads() // jobs)
+    pool = ProcessPoolExecutor(min(jobs, len(indices)), context, initializer=_start_worker, initargs=(share,))
+    done = False
+    try:
+        waiting: dict[Future[Any], int] = {pool.submit(task, argument, index): index for index in indices}
+        while waiting:
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                yield waiting.pop(future), future.result()
+        done = True
+    finally:
+        pool.shutdown(wait=done, cancel_futures=True)
+        if not done:
+            for child in set(multiprocessing.active_children()) - before:
+                child.terminate()
+                child.join()
+
+
+def _start_worker(n_threads: int) -> None:
+    # Ctrl-C reaches the whole group of processes; the parent alone answers it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    limit_threads(n_threads)
+    if n_threads == 1:
+        single_threaded_blas().__enter__()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        with suppress(OSError):
+            parent.join()
+        os._exit(1)
