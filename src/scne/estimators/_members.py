@@ -14,7 +14,7 @@ from scne.estimators._checkpoint import Checkpoint
 from scne.estimators._cluster import ClusterRows, range_rows
 from scne.ncl import EnsembleSystem, MatrixFreeSystem
 from scne.networks import BuiltNetwork, HiddenLayer, each_outputs, joint_outputs
-from scne.passes import DeviceEngine, Engine, SystemSums, announce, stripe_rows, system_sums
+from scne.passes import DeviceEngine, Engine, SystemSums, announce, is_out_of_memory, stripe_rows, system_sums
 from scne.rows import (
     ArrayRows,
     ColumnScaling,
@@ -36,6 +36,8 @@ BlockStatistics = tuple[ColumnStatistics, ColumnStatistics]
 AnyRows = RowSource | ClusterRows
 # Below this many different rows a held-out share says more about itself than about the model.
 FEWEST_TO_HOLD_OUT = 40
+# Bytes of a stripe that is on its way to a device.
+_STREAMED_BYTES = 1 << 26
 
 
 def row_results(
@@ -101,12 +103,15 @@ def _device_results(
         try:
             return kernel(block)
         except (RuntimeError, MemoryError) as error:
-            if not engine.is_out_of_memory(error) or block.n_rows < 2:
+            if not is_out_of_memory(error) or block.n_rows < 2:
                 raise
         half = block.n_rows // 2
         return combine(halved(block.part(slice(0, half))), halved(block.part(slice(half, block.n_rows))))
 
     step = engine.stripe_rows(rows.n_rows, row_bytes)
+    if not isinstance(rows, ArrayRows):
+        # What comes from the host stripe by stripe overlaps with the work only in small pieces.
+        step = min(step, max(1_024, _STREAMED_BYTES // (8 * rows.n_columns)))
     n_stripes = -(-rows.n_rows // step)
     for done, block in enumerate(rows.stripes(step), start=1):
         yield done, halved(block)
@@ -161,7 +166,11 @@ def _all_statistics(rows: AnyRows, engine: Engine) -> BlockStatistics:
         # and with them the same scaling, on which every choice of a node depends.
         partitions = rows.results(lambda block: [block_statistics(block)], add, 0, "reading columns")
         return reduce(combined_statistics, (found for _, stripes in partitions for found in stripes))
-    step = engine.stripe_rows(rows.n_rows, 32 * rows.n_columns)
+    if isinstance(engine, DeviceEngine):
+        stage, row_bytes = "reading columns", 32 * rows.n_columns
+        stripes = _device_results(rows, block_statistics, combined_statistics, engine, stage, row_bytes)
+        return reduce(combined_statistics, (found for _, found in stripes))
+    step = stripe_rows(rows.n_rows)
     blocks = announced(rows.stripes(step), "reading columns", -(-rows.n_rows // step), rows.n_rows)
     return engine.reduce(block_statistics, blocks, combined_statistics)
 

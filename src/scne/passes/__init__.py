@@ -1,6 +1,6 @@
 """Kernels of one row block, and the reduction that runs them."""
 
-from scne.passes._device import DeviceEngine
+from scne.passes._device import DeviceEngine, is_out_of_memory
 from scne.passes._engine import Engine, available_threads, single_threaded_blas, stripe_rows
 from scne.passes._fused import fused_search, release
 from scne.passes._kernels import PoolBlock, PoolSums, SystemSums, score_pool, system_sums
@@ -16,6 +16,7 @@ __all__ = [
     "announce",
     "available_threads",
     "fused_search",
+    "is_out_of_memory",
     "listening",
     "release",
     "score_pool",

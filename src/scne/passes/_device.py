@@ -19,6 +19,11 @@ _PLENTY = 1 << 33
 _FEWEST_ROWS, _MOST_ROWS = 1_024, 1 << 20
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that a device had no memory left."""
+    return isinstance(error, MemoryError) or "out of memory" in str(error).lower()
+
+
 class DeviceEngine(Engine):
     """Runs kernels where some arrays live.
 
@@ -107,16 +112,18 @@ class DeviceEngine(Engine):
         needed = 8 * rows.n_rows * (rows.n_columns + 2)
         if needed > _RESIDENT_SHARE * self.free_bytes():
             return None
-        return ArrayRows(
-            self.put(rows.inputs, "float64"),
-            None if rows.targets is None else self.put(rows.targets, "float64"),
-            None if rows.weights is None else self.put(rows.weights, "float64"),
-            host=rows,
-        )
-
-    def is_out_of_memory(self, error: BaseException) -> bool:
-        """Whether an error says that the device had no memory left."""
-        return "out of memory" in str(error).lower()
+        try:
+            return ArrayRows(
+                self.put(rows.inputs, "float64"),
+                None if rows.targets is None else self.put(rows.targets, "float64"),
+                None if rows.weights is None else self.put(rows.weights, "float64"),
+                host=rows,
+            )
+        except (RuntimeError, MemoryError) as error:
+            # Others may have taken what was free a moment ago.
+            if not is_out_of_memory(error):
+                raise
+            return None
 
     def map(self, kernel: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield the kernel's results in the order of the items."""
