@@ -22,9 +22,9 @@ import torch
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from scne import SCNERegressor, SCNRegressor  # noqa: E402
+from scne import SCNERegressor  # noqa: E402
 from scne.estimators._members import ensemble_system  # noqa: E402
-from scne.networks import HiddenLayer  # noqa: E402
+from scne.networks import HiddenLayer, _builder  # noqa: E402
 from scne.passes import DeviceEngine  # noqa: E402
 from scne.rows import ArrayRows, ColumnScaling  # noqa: E402
 
@@ -75,18 +75,37 @@ def year_like() -> tuple[torch.Tensor, torch.Tensor]:
     return X, y + 0.5 * torch.randn(ROWS, device="cuda", generator=generator)
 
 
-def search_floor(rates: dict[str, float]) -> dict[str, float]:
-    """Seconds that a search must take: what it reads and writes, and what it multiplies and activates."""
-    n, seconds_bytes, seconds_products = ROWS, 0.0, 0.0
-    for group in GROUPS:
-        width = len(group) + 1
-        for node in range(NODES_EACH):
-            # The columns and the residual for a pool; the columns again, Q twice and three vectors for the new node.
-            moved = n * (4 * width + 8) + n * (4 * width + 2 * 4 * node + 3 * 8 + 4 + 2 * 8)
-            operations = 2 * n * CANDIDATES * (width + 2) + 2 * n * (width + 2 * node)
-            seconds_bytes += moved / rates["bandwidth"]
-            seconds_products += operations / rates["float32"] + n * CANDIDATES / rates["tanh_free"]
-    return {"bytes": seconds_bytes, "operations": seconds_products}
+def search_floor(rates: dict[str, float], n_pools: int) -> dict[str, float]:
+    """Seconds that a search must take: what it reads and writes, and what it multiplies and activates.
+
+    A pool reads its columns and the residual. A new node reads its columns, Q twice, the residual and its own vector, and
+    writes the last two and a column of Q.
+    """
+    width = 14
+    moved = n_pools * ROWS * (4 * width + 8)
+    operations = n_pools * ROWS * CANDIDATES * 2 * (width + 2)
+    for node in range(NODES_EACH):
+        moved += len(GROUPS) * ROWS * (4 * width + 2 * 4 * node + 2 * 8 + 3 * 4)
+        operations += len(GROUPS) * ROWS * 2 * (width + 2 * 2 * node)
+    activations = n_pools * ROWS * CANDIDATES / rates["tanh_free"]
+    return {"bytes": moved / rates["bandwidth"], "operations": operations / rates["float32"] + activations}
+
+
+def counted_pools(fit: Callable[[], Any]) -> int:
+    """Pools that a fit scores."""
+    plain, count = _builder._score, 0
+
+    def counting(*arguments: Any) -> Any:
+        nonlocal count
+        count += 1
+        return plain(*arguments)
+
+    _builder._score = counting
+    try:
+        fit()
+    finally:
+        _builder._score = plain
+    return count
 
 
 def main() -> None:
@@ -97,18 +116,26 @@ def main() -> None:
     results: dict[str, Any] = {"device": torch.cuda.get_device_name(), "ceilings": ceilings()}
     rates = results["ceilings"]
     # A tanh in registers costs no memory; sixteen a clock and multiprocessor is what the hardware gives.
-    clock = torch.cuda.get_device_properties(0).clock_rate * 1e3 if hasattr(torch.cuda.get_device_properties(0), "clock_rate") else 1.98e9
-    rates["tanh_free"] = 16 * torch.cuda.get_device_properties(0).multi_processor_count * clock
+    chip = torch.cuda.get_device_properties(0)
+    rates["tanh_free"] = 16 * chip.multi_processor_count * getattr(chip, "clock_rate", 1.98e6) * 1e3
     print({name: f"{rate:.3g}" for name, rate in rates.items()})
     X, y = year_like()
     for criterion in ("paper", "orthogonal"):
+
         def fit(criterion: str = criterion) -> SCNERegressor:
             base = SCNERegressor._paper_estimator(NODES_EACH).set_params(criterion=criterion)
             return SCNERegressor.paper(GROUPS, estimator=base, random_state=0).fit(X, y)
 
-        model = fit()
-        results[f"year, {criterion}"] = {"seconds": median_seconds(fit), "nodes": sum(model.n_hidden_)}
-        print(criterion, results[f"year, {criterion}"], search_floor(rates), flush=True)
+        model, n_pools = fit(), counted_pools(fit)
+        seconds, floor = median_seconds(fit, 9), search_floor(rates, n_pools)
+        results[f"year, {criterion}"] = {
+            "seconds": seconds,
+            "nodes": sum(model.n_hidden_),
+            "pools": n_pools,
+            "floor": floor,
+            "over the floor": seconds / max(floor.values()),
+        }
+        print(criterion, results[f"year, {criterion}"], flush=True)
     if options.profile:
         from torch.profiler import ProfilerActivity, profile
 
@@ -137,13 +164,18 @@ def gram_system(X: torch.Tensor, y: torch.Tensor, rates: dict[str, float]) -> di
     found: dict[str, Any] = {}
     systems = {}
     for precision in ("float32", "tf32", "float64"):
+
         def sums(precision: str = precision) -> Any:
             with DeviceEngine(X, precision) as engine:
                 return ensemble_system(rows, [layer], identity, engine)
 
         seconds = median_seconds(sums, 3)
         systems[precision] = sums()
-        found[precision] = {"seconds": seconds, "rate": operations / seconds, "share": operations / seconds / rates[precision]}
+        found[precision] = {
+            "seconds": seconds,
+            "rate": operations / seconds,
+            "share": operations / seconds / rates[precision],
+        }
     exact = systems["float64"].gram
     for precision in ("float32", "tf32"):
         found[precision]["error"] = float(np.linalg.norm(systems[precision].gram - exact) / np.linalg.norm(exact))

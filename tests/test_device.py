@@ -98,8 +98,9 @@ def test_single_precision_is_as_good(make):
     X, y = rows(2_000)
     errors = {
         precision: np.sqrt(np.mean((fitted("orthogonal", precision).fit(make(X), make(y)).predict(X) - y) ** 2))
-        for precision in ("float32", "float64")
+        for precision in ("auto", "float32", "float64")
     }
+    assert errors["auto"] < 1.02 * errors["float64"]
     assert errors["float32"] < 1.05 * errors["float64"]
 
 

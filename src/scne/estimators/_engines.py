@@ -6,7 +6,7 @@ from scne.estimators._parameters import check_choice, check_threads
 from scne.passes import DeviceEngine, Engine
 from scne.rows import Array, is_foreign
 
-PRECISIONS = ("float32", "tf32", "float64")
+PRECISIONS = ("auto", "float32", "tf32", "float64")
 
 
 def open_engine(device: Any, precision: str, n_jobs: Any, given: Any = None) -> Engine:
@@ -16,7 +16,7 @@ def open_engine(device: Any, precision: str, n_jobs: Any, given: Any = None) -> 
     ----------
     device : None, "cpu", "auto", "cuda", "cuda:1" and the like
         None runs where X lives: tensors on their own device, all else on the processor.
-    precision : {"float32", "tf32", "float64"}
+    precision : {"auto", "float32", "tf32", "float64"}
     n_jobs : int or None
     given : array-like
     """

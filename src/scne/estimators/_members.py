@@ -224,7 +224,7 @@ def ensemble_system(
     """G, g and y'y of the ensemble in one pass over the rows (Eq. (25) without its coefficients)."""
 
     def kernel(block: RowBlock) -> SystemSums:
-        return system_sums(block, lambda inputs: joint_outputs(layers, inputs, engine.dtype), target_scaling)
+        return system_sums(block, lambda inputs: joint_outputs(layers, inputs, engine.sum_dtype), target_scaling)
 
     kept = checkpoint.load("sums") if checkpoint else None
     done = 0 if kept is None else int(kept.pop("done"))

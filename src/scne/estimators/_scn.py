@@ -136,8 +136,9 @@ class SCNRegressor(NetworkRegressor):
         Where the work is done: "cuda" or "cuda:1" on an NVIDIA GPU through PyTorch (``pip install scne[gpu]``), "auto"
         on one where there is one, "cpu" on the processor. None works where X lives: tensors of PyTorch and arrays of
         CuPy stay on their device, everything else is the processor's.
-    precision : {"float32", "tf32", "float64"}, default="float32"
-        Of the products on a device; sums are float64. "tf32" is faster on NVIDIA GPUs and rounds factors to 11 bits.
+    precision : {"auto", "float32", "tf32", "float64"}, default="auto"
+        Of the products on a device: "auto" searches in float32 and sums the Gram system in float64. "float32" and
+        "tf32", whose factors have 11 bits, sum faster on many GPUs, and choose no ridge so small that it would show.
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it, to the last bit.
     random_state : int, RandomState or None, default=None
@@ -197,7 +198,7 @@ class SCNRegressor(NetworkRegressor):
         search_dtype: str = "auto",
         memory_budget: Any = "1GB",
         device: str | None = None,
-        precision: str = "float32",
+        precision: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -297,7 +298,7 @@ class SCNRegressor(NetworkRegressor):
         return None if fraction is None else check_real("validation_fraction", fraction, below=1.0, open_left=True)
 
     def _search_dtype(self, site: BuildingSite) -> np.dtype:
-        if site.engine.on_device:
+        if isinstance(site.engine, DeviceEngine):
             return np.dtype(site.engine.dtype)
         n_rows = site.rows.n_rows
         if self.search_dtype == "auto":

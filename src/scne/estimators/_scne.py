@@ -1,5 +1,6 @@
 """SCNE: the ensemble on stochastic configuration networks."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -84,8 +85,9 @@ class SCNERegressor(FittedEnsemble):
         Where the work is done: "cuda" or "cuda:1" on an NVIDIA GPU through PyTorch (``pip install scne[gpu]``), "auto"
         on one where there is one, "cpu" on the processor. None works where X lives: tensors of PyTorch and arrays of
         CuPy stay on their device, everything else is the processor's.
-    precision : {"float32", "tf32", "float64"}, default="float32"
-        Of the products on a device; sums are float64. "tf32" is faster on NVIDIA GPUs and rounds factors to 11 bits.
+    precision : {"auto", "float32", "tf32", "float64"}, default="auto"
+        Of the products on a device: "auto" searches in float32 and sums the Gram system in float64. "float32" and
+        "tf32", whose factors have 11 bits, sum faster on many GPUs, and choose no ridge so small that it would show.
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -123,7 +125,7 @@ class SCNERegressor(FittedEnsemble):
         Absolute errors on the held-out rows of weights solved without them, in units of y, ascending; at most 10,000
         of them, evenly spaced. Prediction intervals come from these.
     n_rows_ : int
-        Rows of the fit.
+        Rows of the fit, and of every `partial_fit` since.
 
     Examples
     --------
@@ -155,7 +157,7 @@ class SCNERegressor(FittedEnsemble):
         target_scaling: str | None = None,
         matrix_free: bool = False,
         device: str | None = None,
-        precision: str = "float32",
+        precision: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -307,7 +309,7 @@ class SCNERegressor(FittedEnsemble):
             trend = learn_trend(fitted_rows(data, template._validation_fraction(), seed))
             data = without_trend(data, trend)
         names = [group.name for group in groups]
-        settings = self._weight_settings(names)
+        settings = replace(self._weight_settings(names), least_ridge=engine.least_ridge)
         with engine:
             site = open_site(
                 data,

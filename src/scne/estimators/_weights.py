@@ -40,7 +40,10 @@ JACOBI_MARGIN = 0.9
 
 @dataclass(frozen=True)
 class WeightSettings:
-    """How the output weights are chosen; the names and meanings are those of `SCNERegressor`."""
+    """How the output weights are chosen; the names and meanings are those of `SCNERegressor`.
+
+    `least_ridge` is the least that "auto" may choose, relative to the mean diagonal of H'H.
+    """
 
     solver: str
     decorrelation: float | str
@@ -48,6 +51,7 @@ class WeightSettings:
     max_iter: int
     tol: float
     step_tol: float
+    least_ridge: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ def _solve_weights(system: LinearSystem, settings: WeightSettings, held_out: Hel
                 "decorrelation='auto' and ridge='auto' need the whole Gram matrix; with matrix_free=True give both as "
                 "numbers."
             )
-        choice = _choose(system, decorrelation, ridge, settings.solver, held_out)
+        choice = _choose(system, decorrelation, ridge, settings, held_out)
         decorrelation = choice.decorrelation
         ridge = choice.ridge if isinstance(ridge, str) else ridge
     name = choose_solver(system, ridge) if settings.solver == "auto" else settings.solver
@@ -138,11 +142,13 @@ def _choose(
     system: EnsembleSystem,
     decorrelation: float | str,
     ridge: NDArray[np.float64] | str,
-    solver: str,
+    settings: WeightSettings,
     held_out: HeldOut | None,
 ) -> Choice:
+    solver = settings.solver
     scale = float(np.trace(system.gram)) / system.n_nodes
-    ridges = [scale * share for share in RELATIVE_RIDGES] if isinstance(ridge, str) else [ridge]
+    shares = [share for share in RELATIVE_RIDGES if share >= settings.least_ridge]
+    ridges = [scale * share for share in shares] if isinstance(ridge, str) else [ridge]
     lambdas = None if isinstance(decorrelation, str) else [decorrelation]
     if solver == "naive":
         lambdas = [0.0]

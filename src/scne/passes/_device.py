@@ -31,12 +31,12 @@ class DeviceEngine(Engine):
     ----------
     example : array
         Of the library and on the device that kernels are to run with.
-    precision : {"float32", "tf32", "float64"}
-        Of products: "tf32" lets the matrix units of NVIDIA GPUs round the factors to 11 bits, which is several times
-        as fast and leaves three digits.
+    precision : {"auto", "float32", "tf32", "float64"}
+        Of products: "auto" compares candidates in float32 and sums Gram systems in float64. "tf32" lets the matrix
+        units of NVIDIA GPUs round the factors to 11 bits, which is several times as fast and leaves three digits.
     """
 
-    def __init__(self, example: Array, precision: str = "float32") -> None:
+    def __init__(self, example: Array, precision: str = "auto") -> None:
         super().__init__(1)
         self.example = example
         self.precision = precision
@@ -48,8 +48,18 @@ class DeviceEngine(Engine):
 
     @property
     def dtype(self) -> str:
-        """The type of numbers in products."""
+        """The type of numbers in the products of a search."""
         return "float64" if self.precision == "float64" else "float32"
+
+    @property
+    def sum_dtype(self) -> str:
+        """The type of numbers in the products of a Gram system."""
+        return "float32" if self.precision in ("float32", "tf32") else "float64"
+
+    @property
+    def least_ridge(self) -> float:
+        """The least relative ridge at which the rounding errors of a Gram matrix do not show."""
+        return {"float32": 1e-6, "tf32": 1e-3}.get(self.precision, 0.0)
 
     def __enter__(self) -> Self:
         if self._cuda() is not None:

@@ -96,9 +96,14 @@ class Engine:
         return False
 
     @property
-    def dtype(self) -> str:
+    def sum_dtype(self) -> str:
         """The type of numbers in the products of a Gram system."""
         return "float64"
+
+    @property
+    def least_ridge(self) -> float:
+        """The least ridge, relative to the mean diagonal of a Gram matrix, at which its rounding errors do not show."""
+        return 0.0
 
     def stripe_rows(self, n_rows: int, row_bytes: int = 1) -> int:
         """Rows for one kernel: of the processor's cache, whatever a row takes."""
