@@ -53,7 +53,6 @@ def ceilings() -> dict[str, float]:
     source = torch.randn(1 << 29, device="cuda")
     target = torch.empty_like(source)
     found = {"bandwidth": 2 * source.nbytes / median_seconds(lambda: target.copy_(source))}
-    del source, target
     a, b = (torch.randn(8192, 8192, device="cuda") for _ in range(2))
     operations = 2 * 8192**3
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -78,8 +77,8 @@ def year_like() -> tuple[torch.Tensor, torch.Tensor]:
 def search_floor(rates: dict[str, float], n_pools: int) -> dict[str, float]:
     """Seconds that a search must take: what it reads and writes, and what it multiplies and activates.
 
-    A pool reads its columns and the residual. A new node reads its columns, Q twice, the residual and its own vector, and
-    writes the last two and a column of Q.
+    A pool reads its columns and the residual. A new node reads its columns, Q twice, the residual and its own vector,
+    and writes the last two and a column of Q.
     """
     width = 14
     moved = n_pools * ROWS * (4 * width + 8)

@@ -222,9 +222,11 @@ def ensemble_system(
     stage: str = "summing rows",
 ) -> EnsembleSystem:
     """G, g and y'y of the ensemble in one pass over the rows (Eq. (25) without its coefficients)."""
+    # The kernel travels to other machines, and an engine cannot.
+    precision = engine.sum_dtype
 
     def kernel(block: RowBlock) -> SystemSums:
-        return system_sums(block, lambda inputs: joint_outputs(layers, inputs, engine.sum_dtype), target_scaling)
+        return system_sums(block, lambda inputs: joint_outputs(layers, inputs, precision), target_scaling)
 
     kept = checkpoint.load("sums") if checkpoint else None
     done = 0 if kept is None else int(kept.pop("done"))

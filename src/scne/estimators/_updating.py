@@ -298,8 +298,8 @@ def system_scaling(model: Any) -> ColumnScaling:
         return ColumnScaling(system.target_shift, model.target_scaling_.scale)
     if (getattr(model, "network_share_", np.ones(1)) != 1).any():
         raise ValueError(
-            "This ensemble leaves a part of its output to a linear trend and came from a model file, which does not "
-            "hold the constant of the networks' own targets; keep a model that is to learn on with pickle or joblib."
+            "This ensemble leaves a part of its output to a linear trend, and its system does not hold the constant of "
+            "the networks' own targets; fit it again."
         )
     return model.target_scaling_
 

@@ -7,6 +7,7 @@ import numpy as np
 from scne.estimators import Member, SCNERegressor
 from scne.estimators._group_importances import HeldOutSums
 from scne.estimators._trend import Trend
+from scne.estimators._updating import BlendedSystem
 from scne.estimators._weights import SolvedWeights
 from scne.models._errors import Unstorable, damaged
 from scne.models._parts import (
@@ -57,6 +58,8 @@ def store_ensemble(model: SCNERegressor, with_system: bool) -> tuple[dict[str, A
             )
         document["system"] = {"n_rows": float(system.n_rows)}
         tensors |= prefixed("system", {name: getattr(system, name) for name in _SYSTEM_TENSORS})
+        if isinstance(system, BlendedSystem):
+            tensors["system.target_shift"] = system.target_shift
         held_out = model.held_out_
         if held_out is not None:
             judged = held_out.system
@@ -79,6 +82,9 @@ def fill_ensemble(model: SCNERegressor, members: list[StoredMember], document: d
     model.biases_ = [layer.biases for layer in layers]
     if field(document, "system", dict, type(None)) is not None:
         model.system_ = _read_system("system", document["system"], shelf, members)
+        shift = shelf.take_if_there("system.target_shift", model.n_outputs_)
+        if shift is not None:
+            model.system_ = BlendedSystem.of(model.system_, shift)
         model.held_out_ = _read_held_out(document.get("held_out"), shelf, members)
     model._store(
         SolvedWeights(
