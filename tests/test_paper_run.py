@@ -14,6 +14,9 @@ import pytest
 from scne.paper import EXPERIMENTS, check_result, experiment_titles, published, run_experiments
 from scne.report import read_results
 
+# Whole experiments in processes of their own: minutes, not seconds.
+pytestmark = pytest.mark.slow
+
 SCNE = [sys.executable, "-c", "from scne.cli import main; main()"]
 # Kept from one run to the next only where a run was not finished.
 TIMES = ("seconds", "finished")
@@ -302,7 +305,6 @@ def test_mistakes_end_in_a_sentence(arguments, status, words, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "work"]
 
 
-@pytest.mark.slow
 def test_hidden_outputs_in_memory_take_more_than_rows_in_blocks(tmp_path):
     import numpy as np
 
