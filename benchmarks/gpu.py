@@ -2,6 +2,7 @@
 
     python benchmarks/gpu.py              # needs an NVIDIA GPU, PyTorch and Triton
     python benchmarks/gpu.py --profile    # also says where the time of a search goes
+    python benchmarks/gpu.py --check      # only compares recorded kernels with plain ones, and the GPU with the processor
 
 Every figure is a median after warm-up, with two floors beside it: the bytes that must be moved over the measured copy
 bandwidth, and the operations over the measured rate of float32 products.
@@ -12,7 +13,8 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +24,10 @@ import torch
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from scne import SCNERegressor  # noqa: E402
+from scne import SCNERegressor, SCNRegressor  # noqa: E402
+from scne.estimators import _scn  # noqa: E402
 from scne.estimators._members import ensemble_system  # noqa: E402
-from scne.networks import HiddenLayer, _builder  # noqa: E402
+from scne.networks import HiddenLayer, _basis, _builder  # noqa: E402
 from scne.passes import DeviceEngine  # noqa: E402
 from scne.rows import ArrayRows, ColumnScaling  # noqa: E402
 
@@ -110,8 +113,12 @@ def counted_pools(fit: Callable[[], Any]) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--beijing", type=Path, default=None, help="an .npz with X, y and fold, or the Parquet file")
     options = parser.parse_args()
+    if options.check:
+        check()
+        return
     results: dict[str, Any] = {"device": torch.cuda.get_device_name(), "ceilings": ceilings()}
     rates = results["ceilings"]
     # A tanh in registers costs no memory; sixteen a clock and multiprocessor is what the hardware gives.
@@ -148,6 +155,54 @@ def main() -> None:
         results["beijing"] = beijing(options.beijing)
         print(json.dumps(results["beijing"]))
     print(json.dumps(results))
+
+
+def check() -> None:
+    """Fail unless recorded and plain kernels, and the GPU and the processor, agree on fresh rows."""
+    seed = int(time.time())
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (50_000, 6))
+    y = np.sin(3 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2 + 0.05 * rng.standard_normal(len(X))
+    weights = rng.integers(0, 3, len(X)).astype(float)
+    groups = [[0, 1, 2], [3, 4, 5]]
+    variants = {
+        "paper": (SCNERegressor.paper(groups, max_hidden=20), True),
+        "validation": (
+            SCNERegressor(SCNRegressor(20, criterion="paper", validation_fraction=0.2), groups=groups),
+            True,
+        ),
+        "orthogonal": (SCNERegressor(SCNRegressor(15), groups=groups, ridge=1e-3), False),
+        "batches": (SCNERegressor(SCNRegressor(15, batch_size=3), groups=groups, ridge=1e-3), False),
+        "tuned": (SCNERegressor(SCNRegressor.tuned(max_hidden=20), n_estimators=3, ridge=1e-3), False),
+    }
+    for name, (model, same_nodes) in variants.items():
+        for weight in (None, weights):
+            model.set_params(device="cuda", random_state=seed % 1000)
+            recorded = model.fit(X, y, weight)
+            nodes, outputs = recorded.input_weights_, recorded.predict(X)
+            with plain_kernels():
+                plain = model.fit(X, y, weight)
+            same = all(np.array_equal(a, b) for a, b in zip(nodes, plain.input_weights_, strict=True))
+            host = model.set_params(device="cpu").fit(X, y, weight)
+            errors = [float(np.sqrt(np.mean((p - y) ** 2))) for p in (outputs, plain.predict(X), host.predict(X))]
+            print(
+                f"{name:11} weights {weight is not None!s:5} same nodes {same!s:5} errors {np.round(errors, 5)}",
+                flush=True,
+            )
+            assert max(errors) < 1.03 * min(errors), (name, errors)
+            assert same or not same_nodes, (name, "recorded and plain kernels chose other nodes")
+    print(f"all agree (seed {seed})")
+
+
+@contextmanager
+def plain_kernels() -> Iterator[None]:
+    """Nothing is recorded inside the block."""
+    before = _basis.fused_search, _scn.tunes_on_device
+    _basis.fused_search, _scn.tunes_on_device = (lambda *_: None), (lambda _: False)
+    try:
+        yield
+    finally:
+        _basis.fused_search, _scn.tunes_on_device = before
 
 
 def gram_system(X: torch.Tensor, y: torch.Tensor, rates: dict[str, float]) -> dict[str, Any]:

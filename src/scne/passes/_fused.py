@@ -25,10 +25,10 @@ _guard = threading.Lock()
 def _kernels() -> Any:
     """The module of kernels, or None where there is no Triton."""
     try:
-        from scne.passes import _triton
+        from scne.passes import _recorded
     except ImportError:
         return None
-    return _triton
+    return _recorded
 
 
 def fused_search(
