@@ -2,7 +2,7 @@
 
     python benchmarks/gpu.py              # needs an NVIDIA GPU, PyTorch and Triton
     python benchmarks/gpu.py --profile    # also says where the time of a search goes
-    python benchmarks/gpu.py --check      # only compares recorded kernels with plain ones, and the GPU with the processor
+    python benchmarks/gpu.py --check      # only compares recorded kernels with plain ones, and both with the processor
 
 Every figure is a median after warm-up, with two floors beside it: the bytes that must be moved over the measured copy
 bandwidth, and the operations over the measured rate of float32 products.
@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.base import clone
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
@@ -130,7 +131,7 @@ def main() -> None:
 
         def fit(criterion: str = criterion) -> SCNERegressor:
             base = SCNERegressor._paper_estimator(NODES_EACH).set_params(criterion=criterion)
-            return SCNERegressor.paper(GROUPS, estimator=base, random_state=0).fit(X, y)
+            return SCNERegressor.paper(GROUPS, estimator=base, precision="float32", random_state=0).fit(X, y)
 
         model, n_pools = fit(), counted_pools(fit)
         seconds, floor = median_seconds(fit, 9), search_floor(rates, n_pools)
@@ -147,7 +148,7 @@ def main() -> None:
 
         base = SCNERegressor._paper_estimator(NODES_EACH)
         with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
-            SCNERegressor.paper(GROUPS, estimator=base, random_state=0).fit(X, y)
+            SCNERegressor.paper(GROUPS, estimator=base, precision="float32", random_state=0).fit(X, y)
         print(seen.key_averages().table(sort_by="cuda_time_total", row_limit=18, max_name_column_width=50))
     results["gram"] = gram_system(X, y, rates)
     print(json.dumps(results["gram"]), flush=True)
@@ -166,7 +167,7 @@ def check() -> None:
     weights = rng.integers(0, 3, len(X)).astype(float)
     groups = [[0, 1, 2], [3, 4, 5]]
     variants = {
-        "paper": (SCNERegressor.paper(groups, max_hidden=20), True),
+        "paper": (SCNERegressor.paper(groups, estimator=SCNERegressor._paper_estimator(20)), True),
         "validation": (
             SCNERegressor(SCNRegressor(20, criterion="paper", validation_fraction=0.2), groups=groups),
             True,
@@ -177,18 +178,15 @@ def check() -> None:
     }
     for name, (model, same_nodes) in variants.items():
         for weight in (None, weights):
-            model.set_params(device="cuda", random_state=seed % 1000)
-            recorded = model.fit(X, y, weight)
-            nodes, outputs = recorded.input_weights_, recorded.predict(X)
+            model.set_params(random_state=seed % 1000, estimator__search_dtype="float32")
+            recorded = clone(model).set_params(device="cuda").fit(X, y, weight)
             with plain_kernels():
-                plain = model.fit(X, y, weight)
-            same = all(np.array_equal(a, b) for a, b in zip(nodes, plain.input_weights_, strict=True))
-            host = model.set_params(device="cpu").fit(X, y, weight)
-            errors = [float(np.sqrt(np.mean((p - y) ** 2))) for p in (outputs, plain.predict(X), host.predict(X))]
-            print(
-                f"{name:11} weights {weight is not None!s:5} same nodes {same!s:5} errors {np.round(errors, 5)}",
-                flush=True,
-            )
+                plain = clone(model).set_params(device="cuda").fit(X, y, weight)
+            host = clone(model).set_params(device="cpu").fit(X, y, weight)
+            pairs = zip(recorded.input_weights_, plain.input_weights_, strict=True)
+            same = all(np.array_equal(a, b) for a, b in pairs)
+            errors = [float(np.sqrt(np.mean((fit.predict(X) - y) ** 2))) for fit in (recorded, plain, host)]
+            print(f"{name:11} weights {weight is not None!s:5} same nodes {same!s:5} errors {np.round(errors, 5)}")
             assert max(errors) < 1.03 * min(errors), (name, errors)
             assert same or not same_nodes, (name, "recorded and plain kernels chose other nodes")
     print(f"all agree (seed {seed})")

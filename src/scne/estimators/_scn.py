@@ -128,7 +128,8 @@ class SCNRegressor(NetworkRegressor):
         of an ensemble, not a prefix of the nodes.
     search_dtype : {"auto", "float32", "float64"}, default="auto"
         Precision in which candidates are compared on the processor: "auto" is float32 from 5,000 rows on. Output
-        weights and predictions are always float64. On a device `precision` decides.
+        weights and predictions are always float64. On a device `precision` decides, and "auto" leaves "float64" as
+        it is.
     memory_budget : int or str, default="1GB"
         Memory for the orthonormal basis of the search (rows x nodes), and for the Gram system of a fit on files. A
         search that does not fit runs more slowly in little memory.
@@ -299,7 +300,8 @@ class SCNRegressor(NetworkRegressor):
 
     def _search_dtype(self, site: BuildingSite) -> np.dtype:
         if isinstance(site.engine, DeviceEngine):
-            return np.dtype(site.engine.dtype)
+            exact = site.engine.precision == "auto" and self.search_dtype == "float64"
+            return np.dtype("float64" if exact else site.engine.dtype)
         n_rows = site.rows.n_rows
         if self.search_dtype == "auto":
             return np.dtype(np.float32 if n_rows >= FLOAT32_FROM_ROWS else np.float64)
