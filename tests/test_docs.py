@@ -164,6 +164,15 @@ def folder_with_air(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+def whatever_rows() -> dict[str, object]:
+    """What short blocks call X and y, and rows that come later to a model which was fitted on the file."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200, 2))
+    groups = {"gases": ["SO2", "NO2"], "weather": ["TEMP", "wd"]}
+    later = scne.open_rows("air.parquet", target="PM2.5", groups=groups)
+    return {"X": X, "y": X.sum(axis=1), "X_new": later, "y_new": None}
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("folder_with_air")
 @pytest.mark.parametrize("page", [page for page in TEXTS if python_blocks(page)], ids=in_name)
@@ -172,7 +181,7 @@ def test_python_blocks_run_in_their_order(page):
     import matplotlib.pyplot as plt
 
     mpl.use("agg")
-    names = {"__name__": "__main__"}
+    names = {"__name__": "__main__", **whatever_rows()}
     for number, block in enumerate(python_blocks(page), 1):
         exec(compile(block, f"{page.name}, block {number}", "exec"), names)
     plt.close("all")
@@ -180,6 +189,24 @@ def test_python_blocks_run_in_their_order(page):
 
 def test_pages_that_can_be_run_are_found():
     assert {"README.md", "start.md", "groups.md"} <= {page.name for page in TEXTS if python_blocks(page)}
+
+
+def test_the_comparison_has_the_figures_of_the_accuracy_page():
+    accuracy, comparison = ((DOCS / name).read_text(encoding="utf-8") for name in ("accuracy.md", "comparison.md"))
+    measured = {}
+    for line in accuracy.partition("wins of scne |")[2].splitlines()[2:]:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) != 7:
+            break
+        model, _, wins, ratio, fit, _, size = cells
+        seconds = f"{float(fit.replace(',', '')):,.0f}"
+        measured[model] = [wins, ratio and f"{round(float(ratio), 2):.2f}", seconds, size]
+    told = {
+        name: [cell.strip() for cell in cells.split("|")]
+        for name, cells in re.findall(r"^\| [^|]+ \| `([\w-]+)` \|([^\n]+)\|$", comparison, flags=re.MULTILINE)
+    }
+    assert told
+    assert told == measured
 
 
 def test_the_citation_names_the_version_the_licence_and_the_paper():

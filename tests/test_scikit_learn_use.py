@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
+import skops.io
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
@@ -122,6 +123,15 @@ def test_a_joblib_file_predicts_the_same(estimator, data, tmp_path):
     model = clone(estimator).fit(*data)
     joblib.dump(model, tmp_path / "model")
     assert np.array_equal(joblib.load(tmp_path / "model").predict(data[0]), model.predict(data[0]))
+
+
+@every
+def test_a_skops_file_predicts_the_same_and_holds_only_types_of_this_package(estimator, data):
+    model = clone(estimator).fit(*data)
+    content = skops.io.dumps(model)
+    types = skops.io.get_untrusted_types(data=content)
+    assert all(name.startswith("scne.") for name in types)
+    assert np.array_equal(skops.io.loads(content, trusted=types).predict(data[0]), model.predict(data[0]))
 
 
 def test_a_pickled_ensemble_can_be_solved_again(data):

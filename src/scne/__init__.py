@@ -6,6 +6,7 @@ SCNERegressor(groups={'gases': ['SO2', 'NO2'], 'weather': ['TEMP', 'PRES']},
               random_state=0)
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -19,17 +20,28 @@ from scne.estimators import (
     SCNRegressor,
     error_decomposition,
 )
+from scne.estimators._callbacks import watched
+from scne.estimators._network import NetworkRegressor
 from scne.estimators._prediction import PredictingRegressor
+from scne.estimators._warnings import ScneConvergenceWarning, ScneWarning
+from scne.passes import Progress, listening
 
 if TYPE_CHECKING:
+    from scne.models import load_model, save_model
     from scne.report import ConvergenceDisplay as ConvergenceDisplay
     from scne.report import DecorrelationPathDisplay as DecorrelationPathDisplay
     from scne.report import GroupContributionDisplay as GroupContributionDisplay
     from scne.report import MemberCorrelationDisplay as MemberCorrelationDisplay
     from scne.report import NodesDisplay as NodesDisplay
     from scne.report import PredictionIntervalDisplay as PredictionIntervalDisplay
+    from scne.rows import open_rows as open_rows
+
+    load, save = load_model, save_model
 
 __version__ = version("scne")
+
+# Who wants to read the log sets a handler and a level; nobody else hears of it.
+logging.getLogger("scne").addHandler(logging.NullHandler())
 
 
 def _find_writers() -> Mapping[str, Callable[..., Any]]:
@@ -41,6 +53,10 @@ def _find_writers() -> Mapping[str, Callable[..., Any]]:
 # Estimators know nothing of files and exports, which lie to their right; the two meet here, when first asked for.
 PredictingRegressor._writers = staticmethod(_find_writers)
 
+# Every regressor's fit is one of these two.
+watched(NetworkRegressor)
+watched(SCNERegressor)
+
 _DISPLAYS = (
     "ConvergenceDisplay",
     "DecorrelationPathDisplay",
@@ -51,31 +67,38 @@ _DISPLAYS = (
 )
 
 
-def __getattr__(name: str) -> object:
-    # Files and models bring Arrow along; those who fit arrays need not wait for it.
-    if name == "open_rows":
-        from scne.rows import open_rows
+# A type checker reads the imports above instead, and finds names that are not there.
+if not TYPE_CHECKING:
 
-        return open_rows
-    if name in ("load", "save"):
-        from scne.models import load_model, save_model
+    def __getattr__(name: str) -> object:
+        # Files and models bring Arrow along; those who fit arrays need not wait for it.
+        if name == "open_rows":
+            from scne.rows import open_rows
 
-        return {"load": load_model, "save": save_model}[name]
-    # Displays bring matplotlib along.
-    if name in _DISPLAYS:
-        from scne import report
+            return open_rows
+        if name in ("load", "save"):
+            from scne.models import load_model, save_model
 
-        return getattr(report, name)
-    raise AttributeError(f"module 'scne' has no attribute {name!r}")
+            return {"load": load_model, "save": save_model}[name]
+        # Displays bring matplotlib along.
+        if name in _DISPLAYS:
+            from scne import report
+
+            return getattr(report, name)
+        raise AttributeError(f"module 'scne' has no attribute {name!r}")
 
 
 __all__ = [
     "DNNERegressor",
+    "Progress",
     "RVFLRegressor",
     "SCNClassifier",
     "SCNEClassifier",
     "SCNERegressor",
     "SCNRegressor",
+    "ScneConvergenceWarning",
+    "ScneWarning",
     "__version__",
     "error_decomposition",
+    "listening",
 ]

@@ -1,5 +1,6 @@
 """Choosing lambda and r, and solving for the ensemble's output weights."""
 
+import logging
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -8,9 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from scne.estimators._parameters import check_integer, check_real, users_stacklevel
+from scne.estimators._warnings import ScneConvergenceWarning
 from scne.ncl import (
     SOLVERS,
     Choice,
@@ -25,6 +26,8 @@ from scne.ncl import (
     make_solver,
 )
 from scne.passes import Engine, available_threads, single_threaded_blas
+
+_log = logging.getLogger("scne")
 
 # Ridges that "auto" tries, relative to the mean diagonal of H'H. Below the first, rounding in float64 sums of rows
 # would show in the predictions; above the last, every network is flattened.
@@ -131,6 +134,8 @@ def _solve_weights(system: LinearSystem, settings: WeightSettings, held_out: Hel
     name = choose_solver(system, ridge) if settings.solver == "auto" else settings.solver
     if name == "naive":
         decorrelation = 0.0
+    ridges = ", ".join(f"{value:.4g}" for value in ridge)
+    _log.debug("solver %s, decorrelation (lambda) %.6g, ridge %s", name, decorrelation, ridges)
     _warn_before(name, system, decorrelation, ridge)
     solver = make_solver(name, max_iter=settings.max_iter, tol=settings.tol, step_tol=settings.step_tol)
     solution = solver.solve(system, decorrelation, ridge)
@@ -173,14 +178,14 @@ def _warn_before(solver: str, system: LinearSystem, decorrelation: float, ridge:
         warnings.warn(
             f"Block Jacobi will not converge with decorrelation={decorrelation:g}: on these rows it does so below "
             f"{bound:.4g}. Use a smaller decorrelation, or solver='gauss-seidel' or 'cholesky', which take any.",
-            ConvergenceWarning,
+            ScneConvergenceWarning,
             stacklevel=users_stacklevel(),
         )
 
 
 def _warn_after(solution: Solution) -> None:
     if solution.status in (Status.MAX_ITER, Status.DIVERGED):
-        warnings.warn(solution.message, ConvergenceWarning, stacklevel=users_stacklevel())
+        warnings.warn(solution.message, ScneConvergenceWarning, stacklevel=users_stacklevel())
 
 
 def _checked_decorrelation(decorrelation: Any, n_members: int) -> float | str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from scne.ncl._system import Array
 
@@ -87,6 +88,13 @@ class Solution:
     solver: str = ""
     decorrelation_bound: float | None = None
     detail: str = ""
+
+    def __getstate__(self) -> dict[str, Any]:
+        # By its name: not every format of files knows what an enumeration is (skops does not).
+        return {**self.__dict__, "status": self.status.name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, status=Status[state["status"]])
 
     @property
     def message(self) -> str:

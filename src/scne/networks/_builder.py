@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,13 @@ class BuiltNetwork:
     contractions: NDArray[np.float64]
     stop_reason: StopReason
     chosen: ChosenNodes | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # By its name: not every format of files knows what an enumeration is (skops does not).
+        return {**self.__dict__, "stop_reason": self.stop_reason.name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, stop_reason=StopReason[state["stop_reason"]])
 
 
 class _Record:

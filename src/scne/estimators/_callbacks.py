@@ -1,0 +1,156 @@
+"""A fit that others can watch: scikit-learn's callbacks (`sklearn.callback`, since its version 1.9) and the log.
+
+What the numerics announce (`scne.passes.announce`) becomes scikit-learn's tree of tasks: the fit, its stages, their
+steps. Callbacks may show progress or score the finished model. They cannot end a stage: networks stop growing by
+validation rows and `n_iter_no_change`, which rests on errors that a callback does not see.
+"""
+
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+from scne.estimators._parameters import users_stacklevel
+from scne.estimators._warnings import ScneWarning
+from scne.passes._progress import Progress, also_listening, logging_stages
+
+Regressor = TypeVar("Regressor", bound=type)
+
+
+def watched(regressor: Regressor) -> Regressor:
+    """The class itself, whose `fit` logs its stages and tells callbacks, and with `set_callbacks` to set them.
+
+    Before version 1.9 of scikit-learn there are no callbacks; `scne.listening` needs none.
+
+    Examples
+    --------
+    >>> from scne import SCNRegressor
+    >>> from sklearn.callback import ProgressBar
+    >>> model = SCNRegressor().set_callbacks(ProgressBar())
+    """
+    fit = regressor.fit  # type: ignore[attr-defined]
+
+    @wraps(fit)
+    def watched_fit(self: Any, X: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+        with logging_stages(f"{type(self).__name__}.fit"):
+            if not getattr(self, "_skl_callbacks", None):
+                return fit(self, X, y, *args, **kwargs)
+            asked_to_stop = _fit_with_callbacks(self, lambda: fit(self, X, y, *args, **kwargs), X, y)
+        if asked_to_stop:
+            warnings.warn(
+                "A callback asked to stop the fit, which went on to its end; to stop the search early pass X_val and "
+                "y_val or set validation_fraction, and set n_iter_no_change.",
+                ScneWarning,
+                stacklevel=users_stacklevel(),
+            )
+        return self
+
+    regressor.fit = watched_fit  # type: ignore[attr-defined]
+    if find_spec("sklearn.callback") is not None:
+        regressor.set_callbacks = _set_callbacks  # type: ignore[attr-defined]
+    return regressor
+
+
+def _set_callbacks(self: Any, *callbacks: Any) -> Any:
+    """Set the callbacks of scikit-learn (`sklearn.callback`) that are told of the stages of a fit.
+
+    Parameters
+    ----------
+    *callbacks : objects that follow the protocol `sklearn.callback.FitCallback`
+        Instead of those set before; without any, none are told.
+
+    Returns
+    -------
+    self
+    """
+    # It brings rich along, which a fit without callbacks need not wait for.
+    from sklearn.callback import CallbackSupportMixin
+
+    return CallbackSupportMixin.set_callbacks(self, *callbacks)
+
+
+_set_callbacks.__name__ = "set_callbacks"
+
+
+def _fit_with_callbacks(estimator: Any, fit: Callable[[], Any], X: Any, y: Any) -> bool:
+    """Fit inside scikit-learn's context of callbacks; whether one of them asked to stop."""
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    def run(estimator: Any) -> bool:
+        root = CallbackSupportMixin._init_callback_context(estimator, max_subtasks=None)
+        tree = _TaskTree(estimator, root)
+        root.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+        with also_listening(tree.hear):
+            fit()
+        tree.close()
+        # By now the estimator is fitted: a copy of it needs no further attributes.
+        root.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes={})
+        return tree.asked_to_stop
+
+    return with_callbacks(run)(estimator)
+
+
+@dataclass
+class _OpenStage:
+    context: Any
+    done: int = 0
+    widest: int = 0
+
+
+class _TaskTree:
+    """Progress as tasks of scikit-learn: a stage is a subtask of the fit, each of its steps a subtask of the stage."""
+
+    def __init__(self, estimator: Any, root: Any) -> None:
+        self.asked_to_stop = False
+        self._estimator = estimator
+        self._root = root
+        # Networks that are built side by side announce from several threads.
+        self._lock = threading.Lock()
+        self._open: dict[str, _OpenStage] = {}
+        self._ended: set[str] = set()
+
+    def hear(self, progress: Progress) -> None:
+        """Turn one announcement into tasks."""
+        with self._lock:
+            stage = self._stage(progress)
+            if stage is None:
+                return
+            step = progress.done - stage.done
+            # A leap to the end, wider than any batch before it, says that the stage ended early.
+            ended_early = progress.done >= progress.total and 0 < stage.widest < step
+            for _ in range(0 if ended_early else step):
+                self._run(stage.context.subcontext(task_name="step"))
+            stage.done, stage.widest = progress.done, max(stage.widest, step)
+            if progress.done >= progress.total:
+                self._end(progress.stage)
+
+    def close(self) -> None:
+        """End the stages that stopped without a word."""
+        with self._lock:
+            for name in list(self._open):
+                self._end(name)
+
+    def _stage(self, progress: Progress) -> _OpenStage | None:
+        """The stage of an announcement, begun where it is new; None when its end is announced again."""
+        if progress.stage in self._ended and progress.done >= progress.total:
+            return None
+        if progress.stage in self._open and progress.done < self._open[progress.stage].done:
+            self._end(progress.stage)
+        if progress.stage not in self._open:
+            context = self._root.subcontext(task_name=progress.stage, max_subtasks=progress.total)
+            context.call_on_fit_task_begin(estimator=self._estimator)
+            self._open[progress.stage] = _OpenStage(context)
+            self._ended.discard(progress.stage)
+        return self._open[progress.stage]
+
+    def _run(self, context: Any) -> None:
+        context.call_on_fit_task_begin(estimator=self._estimator)
+        self.asked_to_stop |= context.call_on_fit_task_end(estimator=self._estimator)
+
+    def _end(self, name: str) -> None:
+        stage = self._open.pop(name)
+        self._ended.add(name)
+        self.asked_to_stop |= stage.context.call_on_fit_task_end(estimator=self._estimator)

@@ -1,0 +1,179 @@
+"""What is released: a wheel and an sdist with everything in them, that install and run, and types for users' code."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import venv
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import scne
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "scne"
+BACKEND = "import sys, hatchling.build as backend; print(backend.build_sdist(sys.argv[1]))"
+
+
+def run(*command: object, cwd: Path, **environment: str) -> str:
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def files_of_the_package() -> set[str]:
+    """Every file of the package in the working tree, as it is named in a wheel."""
+    found = (path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(PACKAGE.parent).as_posix() for path in found}
+
+
+def test_the_package_has_data_to_release():
+    names = files_of_the_package()
+    assert "scne/py.typed" in names
+    for folder, ending in (("datasets/data", "parquet"), ("paper/data", "json"), ("report", "css"), ("report", "js")):
+        assert any(name.startswith(f"scne/{folder}/") and name.endswith(f".{ending}") for name in names), folder
+
+
+# Types
+
+USERS_SCRIPT = """
+import numpy as np
+from numpy.typing import NDArray
+
+import scne
+from scne import Progress, SCNERegressor, SCNRegressor, ScneWarning, listening
+
+
+def show(step: Progress) -> None:
+    print(step.stage, step.done / step.total)
+
+
+X: NDArray[np.float64] = np.zeros((10, 2))
+model: SCNERegressor = SCNERegressor(SCNRegressor(5), groups={"a": [0], "b": [1]}, decorrelation=0.5)
+with listening(show):
+    fitted: SCNERegressor = model.fit(X, X[:, 0])
+outputs: NDArray[np.float64] = fitted.predict(X)
+lower: NDArray[np.float64] = fitted.predict(X, interval=0.9).lower
+category: type[UserWarning] = ScneWarning
+text: str = scne.__version__
+scne.save(fitted, "model.scne")
+again = scne.load("model.scne")
+files = scne.open_rows("rows.parquet", target="y")
+shown = scne.NodesDisplay.from_estimator(fitted)
+"""
+
+
+@pytest.fixture(scope="module")
+def checker(tmp_path_factory):
+    """A folder for scripts, whose second check need not read the libraries again."""
+    pytest.importorskip("mypy")
+    return tmp_path_factory.mktemp("types")
+
+
+def type_errors(folder: Path, script: str) -> str:
+    path = folder / "script.py"
+    path.write_text(script, encoding="utf-8")
+    # Outside the repository: its settings, which look into src, are not those of a user.
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={folder / 'cache'}", str(path)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return done.stdout if done.returncode else ""
+
+
+def test_a_users_script_passes_the_type_checker(checker):
+    assert type_errors(checker, USERS_SCRIPT) == ""
+
+
+def test_the_type_checker_sees_mistakes(checker):
+    wrong = USERS_SCRIPT + "\nmodel.fit(X, weight=3)\nscne.ScneWaring\n"
+    found = type_errors(checker, wrong)
+    assert 'Unexpected keyword argument "weight"' in found
+    assert "ScneWaring" in found
+
+
+# Releases
+
+
+def test_the_classifiers_name_a_range_of_pythons():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    prefix = "Programming Language :: Python :: 3."
+    minors = [int(line.removeprefix(prefix)) for line in project["classifiers"] if line.startswith(prefix)]
+    least = int(project["requires-python"].removeprefix(">=3."))
+    assert minors == list(range(least, least + len(minors)))
+    assert len(minors) > 1
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT, cwd=folder)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory):
+    """Built by the backend itself, as pip has no command for it."""
+    folder = tmp_path_factory.mktemp("sdist")
+    backend = folder / "backend"
+    run(sys.executable, "-m", "pip", "install", "--quiet", "--target", backend, "hatchling", cwd=folder)
+    run(sys.executable, "-c", BACKEND, folder, cwd=ROOT, PYTHONPATH=str(backend))
+    (path,) = folder.glob("*.tar.gz")
+    return path
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_package_and_nothing_else(wheel):
+    assert wheel.name == f"scne-{scne.__version__}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    information = f"scne-{version('scne')}.dist-info/"
+    assert {name for name in names if not name.startswith(information)} == files_of_the_package()
+    assert {"METADATA", "entry_points.txt", "licenses/LICENSE"} < {name.removeprefix(information) for name in names}
+
+
+@pytest.mark.slow
+def test_the_sdist_holds_sources_tests_and_what_a_build_needs(sdist):
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {f"src/{name}" for name in files_of_the_package()} <= names
+    assert {"pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "tests/conftest.py"} <= names
+
+
+@pytest.mark.slow
+def test_the_wheel_of_the_sdist_is_the_wheel(sdist, wheel, tmp_path):
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, sdist, cwd=tmp_path)
+    (again,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as first, zipfile.ZipFile(again) as second:
+        assert {item.filename: item.CRC for item in first.infolist()} == {
+            item.filename: item.CRC for item in second.infolist()
+        }
+
+
+@pytest.mark.slow
+def test_the_wheel_installs_and_runs_by_itself(wheel, tmp_path):
+    home = tmp_path / "environment"
+    venv.create(home, with_pip=True)
+    scripts = home / ("Scripts" if os.name == "nt" else "bin")
+    run(scripts / "python", "-m", "pip", "install", "--quiet", "--no-deps", wheel, cwd=tmp_path)
+    # Dependencies come from here. Files that add folders to the path are read in site-packages only, so scne itself,
+    # should it be installed here from its sources, does not come along.
+    libraries = {"PYTHONPATH": sysconfig.get_path("purelib")}
+    place = run(scripts / "python", "-c", "import scne; print(scne.__file__)", cwd=tmp_path, **libraries)
+    assert Path(place.strip()).is_relative_to(home)
+    assert run(scripts / "scne", "--version", cwd=tmp_path, **libraries).strip() == f"scne {scne.__version__}"
+    told = run(scripts / "scne", "demo", "--quick", cwd=tmp_path, **libraries)
+    assert "scne-demo.html" in told
+    assert (tmp_path / "scne-demo.html").stat().st_size > 10_000

@@ -1,0 +1,342 @@
+"""One family of warnings, a log that is silent unless asked, and fits that others can watch."""
+
+import ast
+import logging
+import re
+import subprocess
+import sys
+import threading
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+
+import scne
+from scne import (
+    RVFLRegressor,
+    SCNClassifier,
+    ScneConvergenceWarning,
+    SCNERegressor,
+    ScneWarning,
+    SCNRegressor,
+    listening,
+)
+from scne.estimators import _warnings
+from scne.passes import announce
+from scne.passes._progress import logging_stages
+
+SOURCE = Path(scne.__file__).parent
+FAMILY = {name for name, value in vars(_warnings).items() if isinstance(value, type) and issubclass(value, ScneWarning)}
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (200, 3))
+    return X, np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2]
+
+
+def ensemble(**settings):
+    groups = {"left": [0], "right": [1, 2]}
+    return SCNERegressor(SCNRegressor(8), groups=groups, random_state=0, **settings)
+
+
+# Warnings
+
+
+def calls_of_warn() -> list[tuple[str, ast.Call]]:
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("warnings.warn", "warn"):
+                found.append((f"{path.relative_to(SOURCE)}:{node.lineno}", node))
+    return found
+
+
+def test_every_warning_is_of_the_family():
+    calls = calls_of_warn()
+    assert calls
+    for place, call in calls:
+        given = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "category")]
+        assert [ast.unparse(category) for category in given if ast.unparse(category) in FAMILY], place
+
+
+def test_the_family_is_public():
+    assert {"ScneWarning", "ScneConvergenceWarning"} == FAMILY <= set(scne.__all__)
+
+
+def jacobi_beyond_its_bound(X, y):
+    X = np.repeat(X[:, :1], 3, axis=1)
+    groups = {"a": [0], "b": [1], "c": [2]}
+    return SCNERegressor(
+        SCNRegressor(8), groups=groups, solver="jacobi", decorrelation=1.4, ridge=1e-6, random_state=0
+    ).fit(X, y)
+
+
+def too_few_iterations(X, y):
+    return ensemble(solver="gauss-seidel", decorrelation=1.0, ridge=1e-3, max_iter=1).fit(X, y)
+
+
+class StopAtOnce:
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        return context.task_name == "step"
+
+
+def callback_that_stops(X, y):
+    return ensemble().set_callbacks(StopAtOnce()).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("cause", "category", "advice"),
+    [
+        (jacobi_beyond_its_bound, ScneConvergenceWarning, r"Use a smaller decorrelation, or solver='gauss-seidel'"),
+        (too_few_iterations, ScneConvergenceWarning, r"raise max_iter"),
+        (callback_that_stops, ScneWarning, r"set n_iter_no_change"),
+    ],
+)
+def test_each_warning_says_what_to_do_points_at_the_user_and_can_be_silenced(rows, cause, category, advice):
+    if cause is callback_that_stops:
+        pytest.importorskip("sklearn.callback")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cause(*rows)
+    assert any(re.search(advice, str(warning.message)) for warning in caught)
+    assert {warning.category for warning in caught} == {category}
+    assert {warning.filename for warning in caught} == {__file__}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ScneWarning)
+        cause(*rows)
+
+
+def test_filters_for_scikit_learn_hold(rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        too_few_iterations(*rows)
+
+
+# The log
+
+
+def messages(caplog, level):
+    return [record.getMessage() for record in caplog.records if record.name == "scne" and record.levelno == level]
+
+
+def test_a_fit_logs_each_stage_once_with_its_seconds(rows, caplog):
+    with caplog.at_level(logging.INFO, logger="scne"):
+        ensemble(n_jobs=2).fit(*rows)
+    found = messages(caplog, logging.INFO)
+    assert all(re.fullmatch(r".+: (at most )?\d+\.\d{3} s", message) for message in found)
+    stages = [message.rpartition(": ")[0] for message in found]
+    assert stages[0] == "reading columns"
+    assert stages[-1] == "SCNERegressor.fit"
+    assert {"building left", "building right", "summing rows"} < set(stages)
+    assert len(set(stages)) == len(stages)
+
+
+@pytest.mark.parametrize("model", [SCNRegressor(5), RVFLRegressor(5)], ids=["SCN", "RVFL"])
+def test_single_networks_log_too(rows, caplog, model):
+    with caplog.at_level(logging.INFO, logger="scne"):
+        model.fit(*rows)
+    assert messages(caplog, logging.INFO)[-1].startswith(f"{type(model).__name__}.fit: ")
+
+
+def test_choices_are_logged_at_debug(rows, caplog):
+    with caplog.at_level(logging.DEBUG, logger="scne"):
+        model = ensemble().fit(*rows)
+    ridges = ", ".join(f"{value:.4g}" for value in model.ridge_)
+    expected = f"solver {model.solution_.solver}, decorrelation (lambda) {model.decorrelation_:.6g}, ridge {ridges}"
+    assert messages(caplog, logging.DEBUG) == [expected]
+
+
+def test_seconds_of_a_stage_are_its_own(caplog, monkeypatch):
+    now = iter([0.0, 1.0, 2.0, 3.0, 13.0, 20.0])
+    monkeypatch.setattr("time.perf_counter", lambda: next(now))
+    with caplog.at_level(logging.INFO, logger="scne"), logging_stages("job"):
+        for done in (1, 2, 3):
+            announce("even steps", done, 3)
+        announce("one step", 1, 1)
+    assert messages(caplog, logging.INFO) == ["even steps: 3.000 s", "one step: at most 10.000 s", "job: 20.000 s"]
+
+
+def test_a_failed_fit_leaves_no_log_open(rows, caplog):
+    def fail(step):
+        raise RuntimeError("enough")
+
+    with caplog.at_level(logging.INFO, logger="scne"):
+        with pytest.raises(RuntimeError, match="enough"), listening(fail):
+            ensemble().fit(*rows)
+        caplog.clear()
+        announce("after the fit", 1, 1)
+    assert messages(caplog, logging.INFO) == []
+
+
+def test_nothing_is_printed_by_default():
+    code = (
+        "import numpy as np; from scne import SCNERegressor, SCNRegressor; X = np.linspace(-1, 1, 60).reshape(30, 2); "
+        "SCNERegressor(SCNRegressor(3), groups={'a': [0], 'b': [1]}, random_state=0).fit(X, X[:, 0])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_a_handler_is_all_it_takes():
+    code = (
+        "import logging, numpy as np; from scne import SCNRegressor; logging.basicConfig(level=logging.INFO); "
+        "X = np.linspace(-1, 1, 60)[:, None]; SCNRegressor(3, random_state=0).fit(X, X[:, 0])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "INFO:scne:SCNRegressor.fit: " in done.stderr
+
+
+def test_only_the_command_prints():
+    for path in sorted(SOURCE.rglob("*.py")):
+        calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+        printed = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "print"]
+        assert not printed or path.parent == SOURCE / "cli", path
+
+
+# Listeners and callbacks
+
+
+def test_listeners_hear_every_node(rows):
+    seen = []
+    with listening(seen.append):
+        model = ensemble().fit(*rows)
+    built = [step.done for step in seen if step.stage == "building left"]
+    assert built[: len(model.members_[0].search.training_curve)] == list(range(1, 9))
+    assert seen[-1].stage.startswith("summing")
+
+
+class Recorder(StopAtOnce):
+    """Keeps the tasks that were begun and ended, and the thread of each."""
+
+    max_propagation_depth = None
+
+    def __init__(self):
+        self.begun, self.ended, self.set_up, self.torn_down = [], [], 0, 0
+        self.scores = []
+        self.lock = threading.Lock()
+
+    def setup(self, estimator, context):
+        self.set_up += 1
+
+    def teardown(self, estimator, context):
+        self.torn_down += 1
+
+    def on_fit_task_begin(self, estimator, context):
+        with self.lock:
+            self.begun.append((context.parent and context.parent.task_name, context.task_name))
+
+    def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
+        with self.lock:
+            self.ended.append((context.parent and context.parent.task_name, context.task_name))
+        if fitted_estimator is not None:
+            self.scores.append(fitted_estimator.score(X, y))
+
+
+@pytest.fixture
+def recorder():
+    pytest.importorskip("sklearn.callback")
+    return Recorder()
+
+
+def test_callbacks_are_told_of_stages_and_steps(rows, recorder):
+    model = ensemble(n_jobs=2).set_callbacks(recorder).fit(*rows)
+    assert sorted(recorder.begun, key=str) == sorted(recorder.ended, key=str)
+    assert recorder.begun[0] == recorder.ended[-1] == (None, "fit")
+    for name, n_nodes in zip(("left", "right"), model.n_hidden_, strict=True):
+        assert recorder.ended.count((f"building {name}", "step")) == n_nodes
+        assert recorder.ended.count(("fit", f"building {name}")) == 1
+    assert recorder.scores == [model.score(*rows)]
+    assert (recorder.set_up, recorder.torn_down) == (1, 1)
+
+
+def test_callbacks_change_nothing_and_leave_nothing(rows, recorder):
+    plain, told = ensemble().fit(*rows), ensemble().set_callbacks(recorder).fit(*rows)
+    np.testing.assert_array_equal(plain.predict(rows[0]), told.predict(rows[0]))
+    assert vars(told).keys() - vars(plain).keys() == {"_skl_callbacks"}
+    assert vars(told.set_callbacks()).keys() == vars(plain).keys()
+
+
+def test_a_network_that_stops_early_ends_its_stage_with_the_nodes_it_has(rows, recorder):
+    model = SCNRegressor(50, tol=0.2, random_state=0).set_callbacks(recorder).fit(*rows)
+    assert 1 < model.n_hidden_ < 50
+    assert recorder.ended.count(("building network", "step")) == model.n_hidden_
+    assert recorder.ended.count(("fit", "building network")) == 1
+
+
+def test_batches_count_their_nodes(rows, recorder):
+    model = SCNRegressor(9, batch_size=3, random_state=0).set_callbacks(recorder).fit(*rows)
+    assert recorder.ended.count(("building network", "step")) == model.n_hidden_ == 9
+
+
+def test_callbacks_are_torn_down_after_a_failure(rows, recorder):
+    X, y = rows
+    model = SCNRegressor(5, random_state=0).set_callbacks(recorder)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.where(X > 0.9, np.nan, X), y)
+    assert (recorder.set_up, recorder.torn_down) == (1, 1)
+    model.fit(X, y)
+    assert recorder.torn_down == 2
+
+
+def test_listeners_hear_beside_callbacks(rows, recorder):
+    seen = []
+    with listening(seen.append):
+        SCNRegressor(5, random_state=0).set_callbacks(recorder).fit(*rows)
+    assert [step.stage for step in seen if step.done == 5] == ["building network"] * 2
+    assert ("fit", "building network") in recorder.ended
+
+
+def test_searches_pass_callbacks_on(rows, recorder):
+    search = GridSearchCV(SCNRegressor(random_state=0), {"max_hidden": [2, 3]}, cv=2)
+    search.set_callbacks(recorder).fit(*rows)
+    # Two values on two folds, and the best one again on all rows.
+    assert sum(name == "building network" for _, name in recorder.ended) == 5
+    assert recorder.set_up == 1
+
+
+def test_clones_keep_their_callbacks(rows, recorder):
+    clone(SCNRegressor(3, random_state=0).set_callbacks(recorder)).fit(*rows)
+    assert recorder.torn_down == 1
+
+
+def test_the_progress_bar_of_scikit_learn_works(rows, capsys):
+    callback = pytest.importorskip("sklearn.callback")
+    ensemble().set_callbacks(callback.ProgressBar()).fit(*rows)
+    assert "SCNERegressor - building right" in capsys.readouterr().out
+
+
+def test_the_scoring_monitor_of_scikit_learn_scores_the_fit(rows):
+    callback = pytest.importorskip("sklearn.callback")
+    monitor = callback.ScoringMonitor(scoring="r2")
+    model = SCNRegressor(5, random_state=0).set_callbacks(monitor).fit(*rows)
+    log = monitor.get_logs()
+    assert [entry["r2"] for entry in log.data] == [model.score(*rows)]
+
+
+def test_what_is_no_callback_is_refused():
+    pytest.importorskip("sklearn.callback")
+    with pytest.raises(TypeError, match="FitCallback"):
+        SCNRegressor().set_callbacks(print)
+
+
+def test_classifiers_log_the_fit_inside(rows, caplog):
+    with caplog.at_level(logging.INFO, logger="scne"):
+        SCNClassifier(5, random_state=0).fit(rows[0], rows[1] > 0)
+    assert any(message.startswith("building network: ") for message in messages(caplog, logging.INFO))
