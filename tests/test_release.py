@@ -92,10 +92,12 @@ def type_errors(folder: Path, script: str) -> str:
     return done.stdout if done.returncode else ""
 
 
+@pytest.mark.slow
 def test_a_users_script_passes_the_type_checker(checker):
     assert type_errors(checker, USERS_SCRIPT) == ""
 
 
+@pytest.mark.slow
 def test_the_type_checker_sees_mistakes(checker):
     wrong = USERS_SCRIPT + "\nmodel.fit(X, weight=3)\nscne.ScneWaring\n"
     found = type_errors(checker, wrong)

@@ -20,8 +20,6 @@ from scne.estimators import (
     SCNRegressor,
     error_decomposition,
 )
-from scne.estimators._callbacks import watched
-from scne.estimators._network import NetworkRegressor
 from scne.estimators._prediction import PredictingRegressor
 from scne.estimators._warnings import ScneConvergenceWarning, ScneWarning
 from scne.passes import Progress, listening
@@ -52,10 +50,6 @@ def _find_writers() -> Mapping[str, Callable[..., Any]]:
 
 # Estimators know nothing of files and exports, which lie to their right; the two meet here, when first asked for.
 PredictingRegressor._writers = staticmethod(_find_writers)
-
-# Every regressor's fit is one of these two.
-watched(NetworkRegressor)
-watched(SCNERegressor)
 
 _DISPLAYS = (
     "ConvergenceDisplay",

@@ -1,10 +1,13 @@
 """Which engine a fit or a prediction runs on: the processor's threads, or a device that PyTorch knows."""
 
+import logging
 from typing import Any
 
 from scne.estimators._parameters import check_choice, check_threads
 from scne.passes import DeviceEngine, Engine
 from scne.rows import Array, is_foreign
+
+_log = logging.getLogger("scne")
 
 PRECISIONS = ("auto", "float32", "tf32", "float64")
 
@@ -29,7 +32,10 @@ def open_engine(device: Any, precision: str, n_jobs: Any, given: Any = None) -> 
     if device in (None, "cpu"):
         return Engine(threads)
     example = _tensor_on(device)
-    return Engine(threads) if example is None else DeviceEngine(example, precision)
+    if example is None:
+        return Engine(threads)
+    _log.debug("device %s, precision %s", example.device, precision)
+    return DeviceEngine(example, precision)
 
 
 def _tensor_on(device: str) -> Array | None:

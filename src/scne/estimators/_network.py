@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from scne.estimators._calibration import errors_to_keep, held_out_outputs
+from scne.estimators._callbacks import watched
 from scne.estimators._data import GivenRows, TrainingData, all_or_nothing, check_training_data
 from scne.estimators._device import placed
 from scne.estimators._engines import open_engine
@@ -35,6 +36,7 @@ from scne.rows import (
 )
 
 
+@watched
 class NetworkRegressor(UpdatingRegressor):
     """Base of `SCNRegressor` and `RVFLRegressor`: subclasses say how a hidden layer is found."""
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from scne.estimators._blend import blended
 from scne.estimators._calibration import errors_to_keep, held_out_outputs
+from scne.estimators._callbacks import watched
 from scne.estimators._checkpoint import Checkpoint, open_checkpoint
 from scne.estimators._cluster import ClusterRows
 from scne.estimators._dask import is_dask_collection
@@ -29,6 +30,7 @@ from scne.estimators._weights import check_weight_settings, solve_again, solve_w
 from scne.rows import INPUT_SCALINGS, SCALINGS, all_columns, resolve_groups
 
 
+@watched
 class SCNERegressor(FittedEnsemble):
     """An ensemble of networks, one per group of columns, that are decorrelated by negative correlation learning.
 
