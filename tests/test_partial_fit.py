@@ -430,11 +430,17 @@ def test_a_model_without_its_system_says_how_to_keep_it(tmp_path):
         matrix_free.partial_fit(X, y)
     assert "use matrix_free=False" in str(refusal.value.__cause__)
     refused(matrix_free.fit(X, y).set_params(matrix_free=False), "fitted with matrix_free=True", X, y)
-    beside = fitted("scne beside a trend")
-    assert (beside.network_share_ < 1).all()
-    beside.save(tmp_path / "m.scne", with_system=True)
+
+
+@pytest.mark.parametrize("name", ["scne beside a trend", "scn", "dnne", "rvfl"])
+def test_a_model_file_with_its_system_goes_on_learning(name, tmp_path):
+    X, y = make_rows(100, 1)
+    model = fitted(name)
+    if name == "scne beside a trend":
+        assert (model.network_share_ < 1).all()
+    model.save(tmp_path / "m.scne", with_system=True)
     loaded = scne.load(tmp_path / "m.scne").partial_fit(X, y)
-    np.testing.assert_array_equal(loaded.predict(X), beside.partial_fit(X, y).predict(X))
+    np.testing.assert_array_equal(loaded.predict(X), model.partial_fit(X, y).predict(X))
 
 
 # What else a model says.

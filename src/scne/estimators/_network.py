@@ -196,8 +196,8 @@ class NetworkRegressor(UpdatingRegressor):
     def _system(self) -> EnsembleSystem:
         if not hasattr(self, "system_"):
             raise ValueError(
-                f"This {type(self).__name__} came from a model file, which holds no Gram matrix of a single network, "
-                "so it cannot learn on; keep a network that is to do so with pickle or joblib."
+                f"This {type(self).__name__} came from a model file without its Gram matrix, so it cannot learn on; "
+                "keep a network that is to do so with pickle or joblib, or save with with_system=True."
             )
         return self.system_
 

@@ -147,7 +147,7 @@ class UpdatingRegressor(PredictingRegressor):
         ensemble is that of the latest solution, over what is left of all rows; of an SCNRegressor it stays that of
         the search.
 
-        The Gram matrix of L nodes takes 8 L^2 bytes. Pickle keeps it, a model file of an ensemble with
+        The Gram matrix of L nodes takes 8 L^2 bytes. Pickle keeps it, and a model file with
         ``with_system=True``. A call that fails leaves the model as it was.
 
         Examples

@@ -9,7 +9,7 @@ from scne.estimators._group_importances import HeldOutSums
 from scne.estimators._trend import Trend
 from scne.estimators._updating import BlendedSystem
 from scne.estimators._weights import SolvedWeights
-from scne.models._errors import Unstorable, damaged
+from scne.models._errors import damaged
 from scne.models._parts import (
     StoredMember,
     Tensors,
@@ -20,7 +20,8 @@ from scne.models._parts import (
     search_curves,
 )
 from scne.models._shelf import Shelf, choice, field
-from scne.ncl import Choice, EnsembleSystem, Solution, Status
+from scne.models._system import read_system, store_system
+from scne.ncl import Choice, Solution, Status
 
 
 def store_ensemble(model: SCNERegressor, with_system: bool) -> tuple[dict[str, Any], Tensors]:
@@ -50,21 +51,16 @@ def store_ensemble(model: SCNERegressor, with_system: bool) -> tuple[dict[str, A
         }
         tensors |= prefixed("choice", {name: getattr(model.choice_, name) for name in _CHOICE_TABLES})
     if with_system:
-        system = getattr(model, "system_", None)
-        if not isinstance(system, EnsembleSystem):
-            raise Unstorable(
-                "it holds no Gram matrix to save (it was fitted with matrix_free=True, or loaded from a file without "
-                "one); save it with with_system=False"
-            )
-        document["system"] = {"n_rows": float(system.n_rows)}
-        tensors |= prefixed("system", {name: getattr(system, name) for name in _SYSTEM_TENSORS})
+        document["system"], sums = store_system("system", getattr(model, "system_", None))
+        tensors |= sums
+        system = model.system_
         if isinstance(system, BlendedSystem):
             tensors["system.target_shift"] = system.target_shift
         held_out = model.held_out_
         if held_out is not None:
-            judged = held_out.system
-            document["held_out"] = {"n_rows": float(judged.n_rows), "fitted_too": held_out.fitted_too}
-            tensors |= prefixed("held_out", {name: getattr(judged, name) for name in _SYSTEM_TENSORS})
+            record, sums = store_system("held_out", held_out.system)
+            document["held_out"] = {**record, "fitted_too": held_out.fitted_too}
+            tensors |= sums
     return document, tensors
 
 
@@ -81,7 +77,7 @@ def fill_ensemble(model: SCNERegressor, members: list[StoredMember], document: d
     model.input_weights_ = [layer.weights for layer in layers]
     model.biases_ = [layer.biases for layer in layers]
     if field(document, "system", dict, type(None)) is not None:
-        model.system_ = _read_system("system", document["system"], shelf, members)
+        model.system_ = read_system("system", document["system"], shelf, members)
         shift = shelf.take_if_there("system.target_shift", model.n_outputs_)
         if shift is not None:
             model.system_ = BlendedSystem.of(model.system_, shift)
@@ -119,7 +115,6 @@ def _read_column_groups(document: dict[str, Any], shelf: Shelf, model: SCNERegre
 
 
 _CHOICE_TABLES = ("ridge", "ridges", "decorrelations", "scores", "errors")
-_SYSTEM_TENSORS = ("gram", "moments", "target_square")
 
 
 def _stored_members(model: SCNERegressor) -> list[StoredMember]:
@@ -190,19 +185,7 @@ def _read_held_out(record: Any, shelf: Shelf, members: list[StoredMember]) -> He
     if record is None:
         return None
     fitted_too = field(record, "fitted_too", bool)
-    return HeldOutSums(_read_system("held_out", record, shelf, members), fitted_too)
-
-
-def _read_system(name: str, record: dict[str, Any], shelf: Shelf, members: list[StoredMember]) -> EnsembleSystem:
-    sizes = tuple(member.layer.n_outputs for member in members)
-    n_outputs = members[0].output_weights.shape[1]
-    return EnsembleSystem(
-        gram=shelf.take(f"{name}.gram", sum(sizes), sum(sizes)),
-        moments=shelf.take(f"{name}.moments", sum(sizes), n_outputs),
-        target_square=shelf.take(f"{name}.target_square", n_outputs),
-        n_rows=field(record, "n_rows", float),
-        sizes=sizes,
-    )
+    return HeldOutSums(read_system("held_out", record, shelf, members), fitted_too)
 
 
 def _number(value: Any) -> float | None:

@@ -40,9 +40,8 @@ def to_content(model: Any, scne_version: str, with_system: bool) -> Content:
         inner = to_content(model.regressor_, scne_version, with_system)
         document, tensors = store_classifier(model)
         return Content(inner.document | {"estimator": _parameters(model, name)} | document, inner.tensors | tensors)
-    if with_system and name in NETWORKS:
-        raise Unstorable(f"{name} is a single network and has no Gram matrix to save; leave out with_system=True")
-    document, tensors = store_ensemble(model, with_system) if name in ENSEMBLES else store_network(model)
+    store = store_ensemble if name in ENSEMBLES else store_network
+    document, tensors = store(model, with_system)
     names = getattr(model, "feature_names_in_", None)
     head = {
         "scne": scne_version,
@@ -89,7 +88,7 @@ def from_content(content: Content) -> Any:
     if isinstance(model, SCNERegressor):
         fill_ensemble(model, members, document, shelf)
     else:
-        fill_network(model, members)
+        fill_network(model, members, document, shelf)
     if classifier is not None:
         fill_classifier(classifier, model, document, shelf)
     shelf.check_empty()

@@ -5,10 +5,12 @@ from typing import Any
 from scne.estimators import RVFLRegressor, SCNRegressor
 from scne.models._errors import damaged
 from scne.models._parts import StoredMember, Tensors
+from scne.models._shelf import Shelf, field
+from scne.models._system import read_system, store_system
 from scne.networks import StopReason
 
 
-def store_network(model: SCNRegressor | RVFLRegressor) -> tuple[dict[str, Any], Tensors]:
+def store_network(model: SCNRegressor | RVFLRegressor, with_system: bool) -> tuple[dict[str, Any], Tensors]:
     """The fitted parts of a network."""
     curves, reason = {}, None
     if isinstance(model, SCNRegressor):
@@ -17,10 +19,17 @@ def store_network(model: SCNRegressor | RVFLRegressor) -> tuple[dict[str, Any], 
             curves["validation_curve"] = model.validation_curve_
         reason = StopReason(model.stop_reason_)
     member = StoredMember("network", model.layer_, model.output_weights_, model.direct_weights_, curves, reason)
-    return {"members": [member.to_record()]}, member.to_tensors("members.0")
+    document: dict[str, Any] = {"members": [member.to_record()]}
+    tensors = member.to_tensors("members.0")
+    if with_system:
+        document["system"], sums = store_system("system", getattr(model, "system_", None))
+        tensors |= sums
+    return document, tensors
 
 
-def fill_network(model: SCNRegressor | RVFLRegressor, members: list[StoredMember]) -> None:
+def fill_network(
+    model: SCNRegressor | RVFLRegressor, members: list[StoredMember], document: dict[str, Any], shelf: Shelf
+) -> None:
     """Give an unfitted network the fitted parts of a file."""
     if len(members) != 1:
         raise damaged(f"a {type(model).__name__} is one network, but it holds {len(members)}")
@@ -37,3 +46,6 @@ def fill_network(model: SCNRegressor | RVFLRegressor, members: list[StoredMember
         model.loss_curve_ = member.curves["training_curve"]
         model.validation_curve_ = member.curves.get("validation_curve")
         model.stop_reason_ = member.stop_reason.value
+    # Files without a system, and all of the first two formats, have no such record.
+    if "system" in document:
+        model.system_ = read_system("system", field(document, "system", dict), shelf, members)
