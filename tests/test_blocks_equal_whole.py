@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from scne.estimators._members import ensemble_system, matrix_free_system, member_outputs
 from scne.networks import ACTIVATIONS, HiddenLayer, joint_outputs
@@ -377,14 +377,64 @@ def test_threads_do_the_work():
         engine.run(lambda _: both.wait(), range(2))
 
 
-def test_blas_has_its_threads_back_after_the_engine():
-    def threads():
-        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
-    before = threads()
+
+def test_blas_has_its_threads_back_after_the_engine():
+    before = blas_threads()
     with Engine(2):
-        assert set(threads()) == {1}
-    assert threads() == before
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+
+
+def test_blas_keeps_to_one_thread_until_the_last_of_overlapping_engines_ends():
+    before = blas_threads()
+    first, second = Engine(1), Engine(1)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert set(blas_threads()) == {1}
+    second.__exit__(None, None, None)
+    assert blas_threads() == before
+
+
+def test_an_engine_of_another_thread_that_ends_meanwhile_leaves_blas_alone():
+    before = blas_threads()
+    entered, may_end = threading.Event(), threading.Event()
+
+    def other_fit():
+        with Engine(1):
+            entered.set()
+            may_end.wait(10)
+
+    other = threading.Thread(target=other_fit)
+    other.start()
+    entered.wait(10)
+    with Engine(1):
+        may_end.set()
+        other.join()
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+
+
+def test_the_engine_has_its_way_while_another_thread_controls_blas():
+    before = blas_threads()
+    set_once, may_end = threading.Event(), threading.Event()
+
+    def other_library():
+        threadpool_limits(max(before))  # outside a with statement it keeps control of OpenBLAS
+        set_once.set()
+        may_end.wait(10)
+
+    other = threading.Thread(target=other_library)
+    other.start()
+    set_once.wait(10)
+    with Engine(1):
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+    may_end.set()
+    other.join()
 
 
 def test_statistics_of_nothing_leave_the_others_as_they_are():

@@ -8,9 +8,7 @@ worker that dies costs the time of computing its partitions again and nothing el
 
 import copy
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -170,35 +168,8 @@ def _on_workers(client: Any, tasks: list[Any]) -> Iterator[Any]:
 def _work_on(job: tuple[Any, Any, int], total: Any, start: int, stop: int, *parts: Any) -> Any:
     """The task of one partition; `total` is what the partition before it in the same range came to."""
     read, work, step = job
-    with one_blas_thread():
+    with single_threaded_blas():
         return work(iter(read(step, start, stop, *parts)), total)
-
-
-_guard = threading.Lock()
-_inside = 0
-_limit: AbstractContextManager[Any] | None = None
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to one thread while any thread of this process is inside.
-
-    The limit belongs to the process, and a worker may run several tasks: the first sets it and the last lifts it.
-    """
-    global _inside, _limit
-    with _guard:
-        if _inside == 0:
-            _limit = single_threaded_blas()
-            _limit.__enter__()
-        _inside += 1
-    try:
-        yield
-    finally:
-        with _guard:
-            _inside -= 1
-            if _inside == 0 and _limit is not None:
-                _limit.__exit__(None, None, None)
-                _limit = None
 
 
 def array_stripes(

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.estimators._cluster import ClusterRows, Partition, aligned_ends, array_stripes, check_client, one_blas_thread
+from scne.estimators._cluster import ClusterRows, Partition, aligned_ends, array_stripes, check_client
 from scne.estimators._members import BlockStatistics, block_statistics, combined_statistics
+from scne.passes import single_threaded_blas
 from scne.rows import ArrayRows, RowBlock
 
 
@@ -294,5 +295,5 @@ def predict_lazily(model: Any, X: Any) -> Any:
 def _predict_piece(model: Any, piece: Any, widths: tuple[int, ...]) -> NDArray[np.float64]:
     if len(piece) == 0:
         return np.empty((0, *widths))
-    with one_blas_thread():
+    with single_threaded_blas():
         return model.predict(piece)

@@ -6,16 +6,17 @@ because neither the stripes nor the order of the additions depend on that number
 """
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from functools import cache
 from itertools import islice
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -55,9 +56,46 @@ def _thread_pools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def single_threaded_blas() -> AbstractContextManager[Any]:
-    """Keep BLAS to one thread: the engine's threads already use the cores, and the bits stay the same."""
-    return _thread_pools().limit(limits=1, user_api="blas")
+class single_threaded_blas:
+    """Keep BLAS to one thread: the engine's threads already use the cores, and the bits stay the same.
+
+    The limit belongs to the process, while fits may overlap on several threads and end in any order: the first to
+    enter sets it, and the last to leave lifts it.
+
+    Examples
+    --------
+    >>> with single_threaded_blas(), single_threaded_blas():
+    ...     pass
+    """
+
+    _guard = threading.Lock()
+    _inside = 0
+    _limit: ClassVar[Any] = None
+
+    def __enter__(self) -> None:
+        shared = single_threaded_blas
+        with shared._guard:
+            if shared._inside == 0:
+                _let_any_thread_set_limits()
+                shared._limit = _thread_pools().limit(limits=1, user_api="blas")
+            shared._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        shared = single_threaded_blas
+        with shared._guard:
+            shared._inside -= 1
+            if shared._inside == 0:
+                _let_any_thread_set_limits()
+                shared._limit.restore_original_limits()
+                _let_any_thread_set_limits()
+
+
+def _let_any_thread_set_limits() -> None:
+    # Since threadpoolctl 3.8, one thread controls OpenBLAS and what others ask for is passed over in silence. Whoever
+    # controls it now, the engine's own threads must not meet more of BLAS's, and the limit found is set again.
+    release = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
 
 
 def batched(items: Iterable[Item], length: int) -> Iterator[tuple[Item, ...]]:
