@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
 from scne import SCNERegressor, SCNRegressor  # noqa: E402
-from scne.estimators import _scn  # noqa: E402
+from scne.estimators import _building  # noqa: E402
 from scne.estimators._members import ensemble_system  # noqa: E402
 from scne.networks import HiddenLayer, _basis, _builder  # noqa: E402
 from scne.passes import DeviceEngine  # noqa: E402
@@ -195,12 +195,12 @@ def check() -> None:
 @contextmanager
 def plain_kernels() -> Iterator[None]:
     """Nothing is recorded inside the block."""
-    before = _basis.fused_search, _scn.tunes_on_device
-    _basis.fused_search, _scn.tunes_on_device = (lambda *_: None), (lambda _: False)
+    before = _basis.fused_search, _building.tunes_on_device
+    _basis.fused_search, _building.tunes_on_device = (lambda *_: None), (lambda _: False)
     try:
         yield
     finally:
-        _basis.fused_search, _scn.tunes_on_device = before
+        _basis.fused_search, _building.tunes_on_device = before
 
 
 def gram_system(X: torch.Tensor, y: torch.Tensor, rates: dict[str, float]) -> dict[str, Any]:

@@ -238,7 +238,7 @@ def test_a_killed_worker_costs_only_time(cluster, tmp_path, kind):
     thread.join(60)
     assert not thread.is_alive()
     assert_same(done["model"], here, asked, y)
-    cluster.wait_for_workers(2, timeout=30)
+    cluster.wait_for_workers(2, timeout=60)
     assert workers[victim] not in cluster.run(os.getpid).values()
 
 

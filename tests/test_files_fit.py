@@ -248,7 +248,8 @@ def test_a_killed_fit_goes_on_and_ends_with_the_same_bytes(folder, tmp_path):
         process.wait()
         if (tmp_path / "killed.scne").exists():
             break
-    if not (tmp_path / "killed.scne").exists():
+    # The last kill may have come after the model was written and before what was kept was cleared away.
+    if not (tmp_path / "killed.scne").exists() or (tmp_path / "progress").exists():
         subprocess.run([*command, "--out", "killed.scne", "--checkpoint", "progress"], cwd=tmp_path, check=True)
     assert kills >= 2
     assert (tmp_path / "killed.scne").read_bytes() == (tmp_path / "calm.scne").read_bytes()

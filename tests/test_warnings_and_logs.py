@@ -95,21 +95,14 @@ class StopAtOnce:
         return context.task_name == "step"
 
 
-def callback_that_stops(X, y):
-    return ensemble().set_callbacks(StopAtOnce()).fit(X, y)
-
-
 @pytest.mark.parametrize(
     ("cause", "category", "advice"),
     [
         (jacobi_beyond_its_bound, ScneConvergenceWarning, r"Use a smaller decorrelation, or solver='gauss-seidel'"),
         (too_few_iterations, ScneConvergenceWarning, r"raise max_iter"),
-        (callback_that_stops, ScneWarning, r"set n_iter_no_change"),
     ],
 )
 def test_each_warning_says_what_to_do_points_at_the_user_and_can_be_silenced(rows, cause, category, advice):
-    if cause is callback_that_stops:
-        pytest.importorskip("sklearn.callback")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         cause(*rows)
@@ -278,6 +271,85 @@ def test_a_network_that_stops_early_ends_its_stage_with_the_nodes_it_has(rows, r
     assert 1 < model.n_hidden_ < 50
     assert recorder.ended.count(("building network", "step")) == model.n_hidden_
     assert recorder.ended.count(("fit", "building network")) == 1
+
+
+ASKED = "a callback or listener asked to stop"
+
+
+def test_a_callback_that_stops_at_a_step_ends_the_stage_with_what_it_has(rows):
+    pytest.importorskip("sklearn.callback")
+    model = ensemble().set_callbacks(StopAtOnce()).fit(*rows)
+    assert model.n_hidden_ == [1, 1]
+    assert {member.search.stop_reason.value for member in model.members_} == {ASKED}
+    assert np.isfinite(model.predict(rows[0])).all()
+
+
+class PatientStop(StopAtOnce):
+    """Ends the growth of a network whose validation error has not fallen for some nodes."""
+
+    def __init__(self, patience):
+        self.patience, self.errors = patience, []
+
+    def on_fit_task_end(self, estimator, context, *, metadata=None):
+        if not metadata or "validation_error" not in metadata:
+            return False
+        self.errors.append(metadata["validation_error"])
+        return len(self.errors) - 1 - int(np.argmin(self.errors)) >= self.patience
+
+
+def test_a_callback_can_do_what_n_iter_no_change_does(rows):
+    pytest.importorskip("sklearn.callback")
+    growing = SCNRegressor(60, validation_fraction=0.3, n_candidates=20, random_state=0)
+    stopped = clone(growing).set_callbacks(PatientStop(4)).fit(*rows)
+    known = clone(growing).set_params(n_iter_no_change=4).fit(*rows)
+    assert len(stopped.loss_curve_) < 60
+    np.testing.assert_array_equal(stopped.loss_curve_, known.loss_curve_)
+    np.testing.assert_array_equal(stopped.predict(rows[0]), known.predict(rows[0]))
+    assert stopped.stop_reason_ == ASKED
+
+
+class StopAfterAStage(StopAtOnce):
+    def on_fit_task_end(self, estimator, context):
+        return context.task_name == "building left"
+
+
+def test_a_callback_that_stops_after_a_stage_cuts_the_later_ones_short(rows):
+    pytest.importorskip("sklearn.callback")
+    assert ensemble(n_jobs=1).set_callbacks(StopAfterAStage()).fit(*rows).n_hidden_[1] == 1
+
+
+def tuned_nodes(rows, listener):
+    with listening(listener):
+        return SCNRegressor.tuned(max_hidden=5, random_state=0).fit(*rows).input_weights_
+
+
+def test_tuning_is_announced_and_can_be_stopped(rows):
+    seen = []
+    whole = tuned_nodes(rows, seen.append)
+    parts = [step.done for step in seen if step.stage == "tuning network"]
+    assert parts == list(range(1, 51))
+
+    def stop_tuning_at(part):
+        def listener(step):
+            if step.stage == "tuning network" and step.done >= part:
+                raise StopIteration
+
+        return listener
+
+    half = tuned_nodes(rows, stop_tuning_at(25))
+    np.testing.assert_array_equal(half, tuned_nodes(rows, stop_tuning_at(25)))
+    assert half.shape == whole.shape
+    assert not np.allclose(half, whole)
+
+
+def test_listeners_beside_each_other_are_both_told_when_one_of_them_stops(rows, recorder):
+    def enough(step):
+        if step.done >= 3:
+            raise StopIteration
+
+    with listening(enough):
+        model = SCNRegressor(9, random_state=0).set_callbacks(recorder).fit(*rows)
+    assert model.n_hidden_ == recorder.ended.count(("building network", "step")) == 3
 
 
 def test_batches_count_their_nodes(rows, recorder):

@@ -1,20 +1,17 @@
 """A fit that others can watch: scikit-learn's callbacks (`sklearn.callback`, since its version 1.9) and the log.
 
 What the numerics announce (`scne.passes.announce`) becomes scikit-learn's tree of tasks: the fit, its stages, their
-steps. Callbacks may show progress or score the finished model. They cannot end a stage: networks stop growing by
-validation rows and `n_iter_no_change`, which rests on errors that a callback does not see.
+steps. Callbacks may show progress, score the finished model, and end a stage that builds or tunes a network: after a
+node they are told its errors, as `metadata`, and the network that a callback stops is left at what it is by then.
 """
 
 import threading
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
-from scne.estimators._parameters import users_stacklevel
-from scne.estimators._warnings import ScneWarning
 from scne.passes._progress import Progress, also_listening, logging_stages
 
 Regressor = TypeVar("Regressor", bound=type)
@@ -38,14 +35,7 @@ def watched(regressor: Regressor) -> Regressor:
         with logging_stages(f"{type(self).__name__}.fit"):
             if not getattr(self, "_skl_callbacks", None):
                 return fit(self, X, y, *args, **kwargs)
-            asked_to_stop = _fit_with_callbacks(self, lambda: fit(self, X, y, *args, **kwargs), X, y)
-        if asked_to_stop:
-            warnings.warn(
-                "A callback asked to stop the fit, which went on to its end; to stop the search early pass X_val and "
-                "y_val or set validation_fraction, and set n_iter_no_change.",
-                ScneWarning,
-                stacklevel=users_stacklevel(),
-            )
+            _fit_with_callbacks(self, lambda: fit(self, X, y, *args, **kwargs), X, y)
         return self
 
     regressor.fit = watched_fit  # type: ignore[attr-defined]
@@ -75,11 +65,11 @@ def _set_callbacks(self: Any, *callbacks: Any) -> Any:
 _set_callbacks.__name__ = "set_callbacks"
 
 
-def _fit_with_callbacks(estimator: Any, fit: Callable[[], Any], X: Any, y: Any) -> bool:
-    """Fit inside scikit-learn's context of callbacks; whether one of them asked to stop."""
+def _fit_with_callbacks(estimator: Any, fit: Callable[[], Any], X: Any, y: Any) -> None:
+    """Fit inside scikit-learn's context of callbacks."""
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-    def run(estimator: Any) -> bool:
+    def run(estimator: Any) -> None:
         root = CallbackSupportMixin._init_callback_context(estimator, max_subtasks=None)
         tree = _TaskTree(estimator, root)
         root.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
@@ -88,9 +78,8 @@ def _fit_with_callbacks(estimator: Any, fit: Callable[[], Any], X: Any, y: Any) 
         tree.close()
         # By now the estimator is fitted: a copy of it needs no further attributes.
         root.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes={})
-        return tree.asked_to_stop
 
-    return with_callbacks(run)(estimator)
+    with_callbacks(run)(estimator)
 
 
 @dataclass
@@ -101,19 +90,23 @@ class _OpenStage:
 
 
 class _TaskTree:
-    """Progress as tasks of scikit-learn: a stage is a subtask of the fit, each of its steps a subtask of the stage."""
+    """Progress as tasks of scikit-learn: a stage is a subtask of the fit, each of its steps a subtask of the stage.
+
+    A callback that asks to stop at a step ends its stage, and one that asks at the end of a stage ends the fit as soon
+    as may be: every later stage that can end early ends at its first step.
+    """
 
     def __init__(self, estimator: Any, root: Any) -> None:
-        self.asked_to_stop = False
         self._estimator = estimator
         self._root = root
+        self._finishing = False
         # Networks that are built side by side announce from several threads.
         self._lock = threading.Lock()
         self._open: dict[str, _OpenStage] = {}
         self._ended: set[str] = set()
 
     def hear(self, progress: Progress) -> None:
-        """Turn one announcement into tasks."""
+        """Turn one announcement into tasks; raises StopIteration when a callback asks to stop."""
         with self._lock:
             stage = self._stage(progress)
             if stage is None:
@@ -121,11 +114,12 @@ class _TaskTree:
             step = progress.done - stage.done
             # A leap to the end, wider than any batch before it, says that the stage ended early.
             ended_early = progress.done >= progress.total and 0 < stage.widest < step
-            for _ in range(0 if ended_early else step):
-                self._run(stage.context.subcontext(task_name="step"))
+            asked = [self._run(stage.context, progress) for _ in range(0 if ended_early else step)]
             stage.done, stage.widest = progress.done, max(stage.widest, step)
             if progress.done >= progress.total:
                 self._end(progress.stage)
+            if any(asked) or self._finishing:
+                raise StopIteration
 
     def close(self) -> None:
         """End the stages that stopped without a word."""
@@ -146,11 +140,14 @@ class _TaskTree:
             self._ended.discard(progress.stage)
         return self._open[progress.stage]
 
-    def _run(self, context: Any) -> None:
+    def _run(self, stage: Any, progress: Progress) -> bool:
+        context = stage.subcontext(task_name="step")
         context.call_on_fit_task_begin(estimator=self._estimator)
-        self.asked_to_stop |= context.call_on_fit_task_end(estimator=self._estimator)
+        errors = {"error": progress.error, "validation_error": progress.validation_error}
+        known = {name: error for name, error in errors.items() if error is not None}
+        return context.call_on_fit_task_end(estimator=self._estimator, metadata=known or None)
 
     def _end(self, name: str) -> None:
         stage = self._open.pop(name)
         self._ended.add(name)
-        self.asked_to_stop |= stage.context.call_on_fit_task_end(estimator=self._estimator)
+        self._finishing |= stage.context.call_on_fit_task_end(estimator=self._estimator)

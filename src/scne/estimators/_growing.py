@@ -124,7 +124,7 @@ def _grown(template: Any, member: Member, index: int, n: int, rows: ArrayRows, s
         _unscaled(rows),
         site.engine,
         site.validation,
-        dtype=template._search_dtype(site),
+        dtype=template._plan().dtype(site),
     )
     # Rows that are held out choose no number of nodes here: the user has.
     search = search.first_training(template.pool_rows or search.n_training)
@@ -136,7 +136,7 @@ def _grown(template: Any, member: Member, index: int, n: int, rows: ArrayRows, s
         site.seed,
         index,
         site.engine,
-        template._basis_bytes(site),
+        template._plan().basis_bytes(site),
         f"growing {member.name}",
         ChosenNodes(
             np.ascontiguousarray(present.T),

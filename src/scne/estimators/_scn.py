@@ -1,14 +1,12 @@
 """Stochastic configuration networks as a scikit-learn regressor."""
 
 from collections.abc import Sequence
-from contextvars import Context, copy_context
-from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.estimators._building import NetworkPlan, build_member, build_together
 from scne.estimators._members import Member
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._parameters import (
@@ -20,40 +18,15 @@ from scne.estimators._parameters import (
     check_threads,
 )
 from scne.estimators._site import BuildingSite
-from scne.networks import (
-    ACTIVATIONS,
-    CRITERIA,
-    POOLS,
-    BuiltNetwork,
-    ChosenNodes,
-    HiddenLayer,
-    SearchRows,
-    SearchSettings,
-    TuningSettings,
-    build_network,
-    pool_generator,
-    tune_nodes,
-    tune_together,
-    tunes_on_device,
-)
-from scne.passes import DeviceEngine, Engine
-from scne.rows import ColumnScaling, FeatureGroup, InputScaling
+from scne.networks import ACTIVATIONS, CRITERIA, POOLS, SearchSettings
+from scne.rows import ColumnScaling, FeatureGroup
 
 SCOPES = (0.5, 1, 3, 5, 7, 9, 15, 25, 50, 100, 150, 200)
 CONTRACTION = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 SCOPE_SEARCHES = ("together", "first")
 SEARCH_DTYPES = ("auto", "float32", "float64")
-# With fewer rows a search takes little time in either precision, and may come close to fitting every row, where single
-# precision would choose nodes by its rounding errors.
-FLOAT32_FROM_ROWS = 5_000
 # Lengths of the weights of sparse nodes on standardised columns and ramps: from all but linear to a step.
 SPARSE_SCOPES = (0.3, 0.6, 1.2, 2.5, 5.0)
-# Tuned nodes follow their rows closely, so few rows get few of them: one for so many different rows.
-ROWS_PER_TUNED_NODE = 4
-# Rows up to which a search that is followed by tuning on a device is itself done by the processor.
-MOST_TO_SEARCH_HERE = 20_000
-# The random streams of a network's tuning are named apart from those of its pools, whose second name is a node.
-_TUNING_STREAM = 1 << 32
 
 
 class SCNRegressor(NetworkRegressor):
@@ -298,117 +271,21 @@ class SCNRegressor(NetworkRegressor):
         fraction = self.validation_fraction
         return None if fraction is None else check_real("validation_fraction", fraction, below=1.0, open_left=True)
 
-    def _search_dtype(self, site: BuildingSite) -> np.dtype:
-        if isinstance(site.engine, DeviceEngine):
-            exact = site.engine.precision == "auto" and self.search_dtype == "float64"
-            return np.dtype("float64" if exact else site.engine.dtype)
-        n_rows = site.rows.n_rows
-        if self.search_dtype == "auto":
-            return np.dtype(np.float32 if n_rows >= FLOAT32_FROM_ROWS else np.float64)
-        return np.dtype(self.search_dtype)
+    def _plan(self) -> NetworkPlan:
+        return NetworkPlan(
+            self._settings(),
+            self.pool_rows,
+            self.tuning_epochs,
+            self.search_dtype,
+            check_bytes("memory_budget", self.memory_budget),
+            check_threads(self.n_jobs),
+        )
 
     def _build_member(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
-        scaling, rows = site.prepared(group.columns, self._search_dtype(site))
-        found = self._searched(rows, f"building {group.name}", index, site)
-        if self.tuning_epochs:
-            found = self._tuned(rows, found, index, site)
-        return self._member(group, scaling, found)
-
-    def _member(self, group: FeatureGroup, scaling: InputScaling, found: BuiltNetwork) -> Member:
-        layer = HiddenLayer(
-            group.columns, scaling, found.weights, found.biases, self.activation, bool(self.direct_link)
-        )
-        return Member(group.name, layer, replace(found, chosen=None))
+        return build_member(self._plan(), group, index, site)
 
     def _build_together(self, groups: Sequence[FeatureGroup], site: BuildingSite) -> tuple[Member, ...] | None:
-        """All members, tuned at once on a GPU; None where they do not share their columns, or there is none."""
-        same = all(np.array_equal(group.columns, groups[0].columns) for group in groups)
-        scaling, rows = site.prepared(groups[0].columns, self._search_dtype(site))
-        if not (same and self.tuning_epochs and tunes_on_device(rows)) or site.checkpoint is not None:
-            return None
-        found = self._searched_here(rows, groups, site)
-        tuned = tune_together(
-            rows,
-            [np.vstack([one.weights, one.biases]) for one in found],
-            ACTIVATIONS[self.activation],
-            bool(self.direct_link),
-            TuningSettings(self.tuning_epochs),
-            [pool_generator(site.seed, m, _TUNING_STREAM) for m in range(len(groups))],
-        )
-        return tuple(
-            self._member(
-                group, scaling, replace(one, weights=np.ascontiguousarray(nodes[:-1]), biases=nodes[-1].copy())
-            )
-            for group, one, nodes in zip(groups, found, tuned, strict=True)
-        )
-
-    def _searched_here(
-        self, rows: SearchRows, groups: Sequence[FeatureGroup], site: BuildingSite
-    ) -> list[BuiltNetwork]:
-        """What SC-III finds for each network; on few rows the processor's threads are faster than a device."""
-        few = rows.first_training(self.pool_rows or rows.n_training)
-        if few.n_training > MOST_TO_SEARCH_HERE:
-            return [self._searched(rows, f"building {group.name}", m, site) for m, group in enumerate(groups)]
-        few = few.in_numpy()
-        alone = replace(site, engine=Engine(1))
-
-        def search(task: tuple[Context, int, FeatureGroup]) -> BuiltNetwork:
-            context, index, group = task
-            return context.run(self._searched, few, f"building {group.name}", index, alone)
-
-        with Engine(check_threads(self.n_jobs)) as engine:
-            return list(engine.map(search, iter([(copy_context(), m, group) for m, group in enumerate(groups)])))
-
-    def _searched(self, rows: SearchRows, announced: str, index: int, site: BuildingSite) -> BuiltNetwork:
-        """The nodes that SC-III finds on these rows."""
-        settings = self._settings()
-        if self.tuning_epochs:
-            rows = rows.first_training(self.pool_rows or rows.n_training)
-            most = max(1, rows.n_distinct // ROWS_PER_TUNED_NODE)
-            settings = replace(settings, max_hidden=min(settings.max_hidden, most))
-        elif self.pool_rows is not None:
-            rows = rows.first_training(self.pool_rows)
-        stage = f"network-{index}"
-        kept = site.checkpoint.load(stage) if site.checkpoint else None
-        found = build_network(
-            rows,
-            settings,
-            site.seed,
-            index,
-            site.engine,
-            self._basis_bytes(site),
-            announced,
-            ChosenNodes(**kept) if kept else None,
-            partial(site.keep, stage),
-        )
-        if site.checkpoint and found.chosen:
-            site.checkpoint.save(stage, found.chosen._asdict())
-        return found
-
-    def _basis_bytes(self, site: BuildingSite) -> float:
-        budget = check_bytes("memory_budget", self.memory_budget)
-        # A budget of the processor's memory says nothing of a device's.
-        return 0.3 * site.engine.free_bytes() if isinstance(site.engine, DeviceEngine) else budget
-
-    def _tuned(self, rows: SearchRows, found: BuiltNetwork, index: int, site: BuildingSite) -> BuiltNetwork:
-        """The same nodes after tuning on all rows of the search."""
-        stage = f"tuned-{index}"
-        kept = site.checkpoint.load(stage) if site.checkpoint else None
-        if kept is None:
-            # Steps of a few hundred rows each: the processor takes them, wherever the rows are.
-            weights = tune_nodes(
-                rows.in_numpy(),
-                np.vstack([found.weights, found.biases]),
-                ACTIVATIONS[self.activation],
-                bool(self.direct_link),
-                TuningSettings(self.tuning_epochs),
-                pool_generator(site.seed, index, _TUNING_STREAM),
-            )
-            if site.checkpoint:
-                site.checkpoint.save(stage, {"weights": weights})
-        else:
-            weights = kept["weights"]
-        return _with_nodes(found, weights)
+        return build_together(self._plan(), groups, site)
 
     def _store(
         self, member: Member, weights: NDArray[np.float64], target_scaling: ColumnScaling, flat_target: bool
@@ -418,8 +295,3 @@ class SCNRegressor(NetworkRegressor):
         self.loss_curve_ = member.search.training_curve
         self.validation_curve_ = member.search.validation_curve
         self.stop_reason_ = member.search.stop_reason.value
-
-
-def _with_nodes(found: BuiltNetwork, weights: NDArray[np.float64]) -> BuiltNetwork:
-    """The same search with other weights (d + 1, L), the biases being the last row."""
-    return replace(found, weights=np.ascontiguousarray(weights[:-1]), biases=weights[-1].copy())

@@ -24,6 +24,7 @@ class StopReason(Enum):
     TOLERANCE = "the training error fell to the tolerance (tol)"
     NO_CANDIDATE = "no candidate was admissible for any scope and contraction, or all depended on present nodes"
     NO_IMPROVEMENT = "the validation error had not improved for n_iter_no_change nodes"
+    ASKED = "a callback or listener asked to stop"
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,10 @@ class _Record:
     def size(self) -> int:
         return len(self.weights)
 
+    def last_errors(self) -> tuple[float, float | None]:
+        """On training and validation rows: what a listener is told of the network so far."""
+        return self.training[-1], self.validation[-1] if self.validation else None
+
     @property
     def best_prefix(self) -> int:
         return int(np.argmin(self.validation)) + 1 if self.validation else self.size
@@ -190,9 +195,12 @@ def build_network(
         if not _add_nodes(record, basis, settings, pools):
             reason = StopReason.NO_CANDIDATE
             break
-        announce(stage, record.size, settings.max_hidden)
+        asked = announce(stage, record.size, settings.max_hidden, 0, *record.last_errors())
         if keep is not None:
             keep(record.chosen())
+        if asked:
+            reason = StopReason.ASKED
+            break
     if not record.size:
         # Nothing to explain (a constant target, say). One node keeps every shape downstream ordinary.
         pool = _pool(rows, settings, 1, settings.scopes[:1], seed, member, 0, 0)

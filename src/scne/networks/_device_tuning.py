@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scne.networks._activations import Activation
 from scne.networks._search_rows import SearchRows
 from scne.networks._tuning import (
+    ANNOUNCED_PARTS,
     FEWEST_TO_TUNE,
     MEAN_DECAY,
     NO_DIVISION_BY_ZERO,
@@ -23,6 +24,7 @@ from scne.networks._tuning import (
     first_output_weights,
     rate_at,
 )
+from scne.passes import announce
 from scne.rows import cast
 
 # Steps that are recorded together: more save starts, and the number of steps is rounded up to a multiple of them by
@@ -60,7 +62,9 @@ def tune_together(
         return list(weights)
     tuner = _Tuner(rows, weights, activation, rows.n_linked if linked else 0, settings, generators)
     tuner.run()
-    return tuner.nodes_of_each()
+    found = tuner.nodes_of_each()
+    announce("tuning", ANNOUNCED_PARTS, ANNOUNCED_PARTS)
+    return found
 
 
 class _Tuner:

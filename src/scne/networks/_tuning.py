@@ -18,6 +18,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from scne.networks._activations import Activation
 from scne.networks._search_rows import SearchRows, rows_at
+from scne.passes import announce
 
 # Rates of Adam's two running means. The second forgets faster than is usual, because the steps are few.
 MEAN_DECAY, SQUARE_DECAY = 0.9, 0.98
@@ -28,6 +29,8 @@ _WARM_UP = 0.2
 _START_ROWS, _START_RIDGE = 4_000, 1e-4
 # Few rows need many rounds, but not more than this many steps for each of them.
 _LEAST_STEPS, _STEPS_PER_ROW = 1_000, 10
+# Steps are short; so many times in all a listener hears of them.
+ANNOUNCED_PARTS = 50
 # Fewer different rows than these are followed too closely by what the search finds already.
 FEWEST_TO_TUNE = 100
 
@@ -66,6 +69,7 @@ def tune_nodes(
     linked: bool,
     settings: TuningSettings,
     generator: np.random.Generator,
+    stage: str = "tuning",
 ) -> NDArray[np.float64]:
     """Nodes after tuning, for nodes with weights (d + 1, L), the biases being the last row.
 
@@ -80,6 +84,8 @@ def tune_nodes(
     settings : TuningSettings
     generator : numpy Generator
         Draws the order of the rows.
+    stage : str
+        How the work is announced.
 
     Returns
     -------
@@ -136,6 +142,9 @@ def tune_nodes(
         backward *= hidden
         np.matmul(x.T, backward, out=node_gradient)
         adam.step(rate_at(step, steps))
+        done = (step + 1) * ANNOUNCED_PARTS // steps
+        if done > step * ANNOUNCED_PARTS // steps and announce(stage, done, ANNOUNCED_PARTS):
+            break
     return nodes.astype(np.float64) / activation.input_gain
 
 

@@ -28,31 +28,39 @@ class Progress:
         Steps finished and steps in all; a stage may end early.
     rows : int
         Rows that all steps together read; 0 where a step is not a part of the rows.
+    error, validation_error : float or None
+        Root mean square error of a growing network so far, in units of the scaled target, where there is one.
 
     Examples
     --------
     >>> Progress("building weather", 3, 100)
-    Progress(stage='building weather', done=3, total=100, rows=0)
+    Progress(stage='building weather', done=3, total=100, rows=0, error=None, validation_error=None)
     """
 
     stage: str
     done: int
     total: int
     rows: int = 0
+    error: float | None = None
+    validation_error: float | None = None
 
 
-_listener: ContextVar[Callable[[Progress], None] | None] = ContextVar("scne_progress_listener", default=None)
+Listener = Callable[[Progress], object]
+
+_listener: ContextVar[Listener | None] = ContextVar("scne_progress_listener", default=None)
 
 
 @contextmanager
-def listening(listener: Callable[[Progress], None]) -> Iterator[None]:
+def listening(listener: Listener) -> Iterator[None]:
     """Send the progress of everything inside the block to a function, and to no other listener.
 
     Parameters
     ----------
     listener : callable
         Is given a `Progress` after each step: a node, or a stripe of rows. Networks that are built side by side call it
-        from several threads. What it raises ends the fit, and the estimator is left as it was.
+        from several threads. When it raises StopIteration, a network that is being built, grown or tuned is left at
+        what it is by then, and the fit goes on with it; stages that walk over rows need all of them and go on. What
+        else it raises ends the fit, and the estimator is left as it was.
 
     Examples
     --------
@@ -63,7 +71,14 @@ def listening(listener: Callable[[Progress], None]) -> Iterator[None]:
     >>> with listening(seen.append):
     ...     model = SCNRegressor(3, random_state=0).fit(X, np.sin(3 * X[:, 0]))
     >>> seen[-1]
-    Progress(stage='summing rows', done=1, total=1, rows=50)
+    Progress(stage='summing rows', done=1, total=1, rows=50, error=None, validation_error=None)
+    >>> def good_enough(step):
+    ...     if step.error is not None and step.error < 0.1:
+    ...         raise StopIteration
+    >>> with listening(good_enough):
+    ...     small = SCNRegressor(50, random_state=0).fit(X, np.sin(3 * X[:, 0]))
+    >>> small.n_hidden_, small.stop_reason_
+    (4, 'a callback or listener asked to stop')
     """
     token = _listener.set(listener)
     try:
@@ -73,34 +88,53 @@ def listening(listener: Callable[[Progress], None]) -> Iterator[None]:
 
 
 @contextmanager
-def also_listening(listener: Callable[[Progress], None]) -> Iterator[None]:
-    """The same beside whoever listens already."""
+def also_listening(listener: Listener) -> Iterator[None]:
+    """The same beside whoever listens already; either may ask to stop."""
     present = _listener.get()
 
     def both(step: Progress) -> None:
-        if present is not None:
-            present(step)
-        listener(step)
+        if any([_asks_to_stop(one, step) for one in (present, listener)]):
+            raise StopIteration
 
     with listening(both):
         yield
 
 
-def announce(stage: str, done: int, total: int, rows: int = 0) -> None:
+def announce(
+    stage: str,
+    done: int,
+    total: int,
+    rows: int = 0,
+    error: float | None = None,
+    validation_error: float | None = None,
+) -> bool:
     """Tell the listener, if there is one, and the log, if it wants to know.
+
+    Returns
+    -------
+    bool
+        Whether the listener asks that the stage end with what it has; not every stage can.
 
     Examples
     --------
     >>> with listening(print):
     ...     announce("counting", 1, 2)
-    Progress(stage='counting', done=1, total=2, rows=0)
+    Progress(stage='counting', done=1, total=2, rows=0, error=None, validation_error=None)
+    False
     """
     stages = _stages.get()
     if stages is not None:
         stages.step(stage, done)
-    listener = _listener.get()
-    if listener is not None:
-        listener(Progress(stage, done, total, rows))
+    return _asks_to_stop(_listener.get(), Progress(stage, done, total, rows, error, validation_error))
+
+
+def _asks_to_stop(listener: Listener | None, step: Progress) -> bool:
+    try:
+        if listener is not None:
+            listener(step)
+    except StopIteration:
+        return True
+    return False
 
 
 @contextmanager
