@@ -157,7 +157,6 @@ def n_running(dask_scheduler, worker):
     return len(dask_scheduler.workers[worker].processing)
 
 
-@pytest.mark.slow
 def busy_worker(cluster, workers):
     """A worker that has something to do now, however fast the others are."""
     end = time.monotonic() + 60
@@ -168,6 +167,7 @@ def busy_worker(cluster, workers):
     raise AssertionError("no worker had anything to do")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Sending large graph")
 @pytest.mark.parametrize("kind", ["files", "array", "frame"])
 def test_many_rows_have_the_same_bits(cluster, tmp_path, kind):

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from sklearn.utils import Bunch
 
 _COMPASS = ["N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW"]
 
@@ -80,6 +79,9 @@ def load_beijing_air(*, return_X_y: bool = False, as_frame: bool = False) -> Any
         data, target = frame[names], frame[TARGET]
     if return_X_y:
         return data, target
+    # It takes a second to load, which those who only look for a file need not wait for.
+    from sklearn.utils import Bunch
+
     return Bunch(
         data=data,
         target=target,

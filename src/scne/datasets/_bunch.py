@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from sklearn.utils import Bunch
 
 from scne.datasets._records import DatasetRecord
 from scne.datasets._store import Stored
@@ -61,6 +60,9 @@ def make_bunch(
         inputs, outputs = frame[record.features], frame[record.target]
     if return_X_y:
         return inputs, outputs
+    # It takes a second to load, which those who only look for a file need not wait for.
+    from sklearn.utils import Bunch
+
     return Bunch(
         data=inputs,
         target=outputs,
