@@ -337,5 +337,6 @@ def test_command_without_a_scheduler(tmp_path):
     assert run.returncode == 1
     assert "no Dask scheduler answers" in run.stderr
     assert "Traceback" not in run.stderr
-    assert time.monotonic() - began < 15
+    # Dask itself would try for half a minute and more.
+    assert time.monotonic() - began < 25
     assert not (tmp_path / "m").exists()

@@ -230,10 +230,12 @@ def test_a_truncated_file_is_named(folder, model_file, tmp_path):
 def test_a_killed_fit_goes_on_and_ends_with_the_same_bytes(folder, tmp_path):
     """SIGKILL at several moments; what is started again must end with the very file of an undisturbed fit."""
     command = [*SCNE, "fit", str(folder / "parts"), *map(str, FIT[:-4]), "--nodes", "40", "--seed", "5"]
+    began = time.monotonic()
     subprocess.run([*command, "--out", "calm.scne"], cwd=tmp_path, check=True, capture_output=True)
+    needed = time.monotonic() - began
     environment = {**os.environ, "SCNE_CHECKPOINT_SECONDS": "0"}
     kills = 0
-    for wait in np.linspace(1.0, 4.0, 7):
+    for wait in needed * np.linspace(0.3, 1.2, 7):
         process = subprocess.Popen(
             [*command, "--out", "killed.scne", "--checkpoint", "progress"],
             cwd=tmp_path,
