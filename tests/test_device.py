@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
+from scne import DNNERegressor, RVFLRegressor, SCNClassifier, SCNEClassifier, SCNERegressor, SCNRegressor
 from scne.passes import DeviceEngine
 from scne.rows import (
     ArrayRows,
@@ -214,3 +214,119 @@ def test_mistakes_get_sentences(make):
     model.fit(make(X), make(y))
     with pytest.raises(ValueError, match="X has 3 features"):
         model.predict(make(X[:, :3]))
+
+
+CLASSIFIERS = {
+    "scn": SCNClassifier(10, search_dtype="float64", precision="float64", random_state=0),
+    "scn that holds out nothing": SCNClassifier(
+        10, search_dtype="float64", precision="float64", validation_fraction=None, random_state=0
+    ),
+    "scne": SCNEClassifier(
+        SCNRegressor(8, search_dtype="float64", validation_fraction=0.2),
+        groups=GROUPS,
+        trend="judged",
+        precision="float64",
+        random_state=0,
+    ),
+}
+LABELS = {
+    "two": np.array([-3, 8]),
+    "three": np.array([7, 2, 5], dtype=np.int16),
+    "flags": np.array([False, True]),
+    "floats": np.array([1.0, 4.0], dtype=np.float32),
+    "text": np.array(["no", "yes", "perhaps"]),
+}
+
+
+def labelled(kind):
+    X, y = rows(300)
+    return X, LABELS[kind][np.digitize(y, np.quantile(y, np.arange(1, len(LABELS[kind])) / len(LABELS[kind])))]
+
+
+@library
+@pytest.mark.parametrize("kind", ["two", "three"])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers_are_the_same_as_on_numpy(make, name, kind):
+    from sklearn.base import clone
+
+    X, y = labelled(kind)
+    weights = np.random.default_rng(1).integers(1, 3, len(X)).astype(float)
+    here = clone(CLASSIFIERS[name]).fit(X, y, weights)
+    there = clone(CLASSIFIERS[name]).fit(make(X), make(y), make(weights))
+    assert there.classes_.tolist() == here.classes_.tolist()
+    for method in ("predict_proba", "predict_log_proba", "decision_function", "predict"):
+        found, wanted = getattr(there, method)(make(X)), getattr(here, method)(X)
+        assert is_foreign(found)
+        assert namespace_of(found) is namespace_of(make(X))
+        np.testing.assert_allclose(to_numpy(found), wanted, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(getattr(there, method)(X), wanted, rtol=1e-6, atol=1e-8)
+
+
+@library
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_are_tensors_where_tensors_can_hold_them(make, kind):
+    X, y = labelled(kind)
+    model = SCNClassifier(4, random_state=0).fit(make(X), y)
+    found = model.predict(make(X))
+    assert is_foreign(found) == (kind != "text")
+    assert to_numpy(found).dtype.kind == y.dtype.kind
+    assert np.array_equal(to_numpy(found), model.predict(X))
+
+
+@library
+def test_classifiers_watch_rows_that_are_tensors(make):
+    X, y = labelled("three")
+    here, there = (
+        SCNClassifier(8, search_dtype="float64", precision="float64", random_state=0).fit(
+            as_array(X[:200]), as_array(y[:200]), X_val=as_array(X[200:]), y_val=as_array(y[200:])
+        )
+        for as_array in (np.asarray, make)
+    )
+    assert there.probability_map_.n_rows == 100
+    np.testing.assert_allclose(there.predict_proba(X), here.predict_proba(X), rtol=1e-6)
+
+
+@library
+def test_a_map_of_seen_rows_takes_some_of_many(make, monkeypatch):
+    monkeypatch.setattr("scne.estimators._class_base._MOST_SEEN_ROWS", 100)
+    X, y = labelled("two")
+    here, there = (
+        SCNClassifier(6, validation_fraction=None, search_dtype="float64", precision="float64", random_state=0).fit(
+            as_array(X), y
+        )
+        for as_array in (np.asarray, make)
+    )
+    np.testing.assert_allclose(there.predict_proba(X), here.predict_proba(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("cls", [SCNClassifier, SCNEClassifier])
+def test_classifiers_take_the_device_of_their_regressor(cls):
+    X, y = labelled("two")
+    small = {"max_hidden": 4} if cls is SCNClassifier else {"estimator": SCNRegressor(4), "n_estimators": 2}
+    model = cls(device="cpu", precision="float32", random_state=0, **small).fit(X, y)
+    assert (model.regressor_.device, model.regressor_.precision) == ("cpu", "float32")
+    for device in (None, "auto"):
+        other = cls(device=device, random_state=0, **small).fit(X, y)
+        if not _has_gpu():
+            np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
+    with pytest.raises(ValueError, match="precision is 'float16'"):
+        cls(precision="float16", **small).fit(X, y)
+    with pytest.raises(ValueError, match="device is 7"):
+        model.set_params(device=7).predict_proba(X)
+
+
+@pytest.mark.skipif("_has_gpu()", reason="there is a GPU")
+@pytest.mark.parametrize("cls", [SCNClassifier, SCNEClassifier])
+def test_classifiers_without_a_gpu_say_what_regressors_say(cls):
+    X, y = labelled("two")
+    with pytest.raises(ValueError, match="device is 'cuda'") as of_regressor:
+        SCNRegressor(4, device="cuda").fit(X, y)
+    model = cls(device="cuda")
+    with pytest.raises(ValueError, match="device is 'cuda'") as of_classifier:
+        model.fit(X, y)
+    assert str(of_classifier.value) == str(of_regressor.value)
+    assert not hasattr(model, "regressor_")
+
+
+def _has_gpu():
+    return torch is not None and torch.cuda.is_available()

@@ -483,9 +483,15 @@ def test_drawing_leaves_the_model_as_it_was(ensemble: SCNERegressor) -> None:
     assert {name: id(value) for name, value in vars(ensemble).items()} == before
 
 
-def test_importing_scne_does_not_import_matplotlib() -> None:
-    script = (
-        "import sys, scne; assert 'matplotlib' not in sys.modules; scne.NodesDisplay; assert 'matplotlib' in "
-        "sys.modules; assert 'matplotlib.pyplot' not in sys.modules"
-    )
+def test_importing_scne_loads_nothing_before_it_is_asked_for() -> None:
+    script = """
+import sys, scne
+assert not {"numpy", "sklearn", "matplotlib", "pyarrow"} & {*sys.modules}
+scne.NodesDisplay
+assert "matplotlib" in sys.modules and "matplotlib.pyplot" not in sys.modules
+assert scne.datasets.load_beijing_air and scne.SCNRegressor
+assert "sklearn" in sys.modules and {*scne.__all__} <= {*dir(scne)}
+from scne import *
+assert load and SCNERegressor
+"""
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)

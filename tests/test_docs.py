@@ -91,9 +91,8 @@ def test_every_page_is_in_a_table_of_contents():
 def public_names() -> set[str]:
     """Names of `scne`, those that are loaded when first asked for included, and what fetches or makes data."""
     named = {name for name in scne.__all__ if not name.startswith("_")}
-    lazy = {*scne._DISPLAYS, "open_rows", "load", "save"}
     data = {f"datasets.{name}" for name in scne.datasets.__all__ if re.match(r"load_|fetch_|make_|paper_", name)}
-    return named | lazy | data
+    return named | data
 
 
 def test_every_public_name_is_in_the_reference():

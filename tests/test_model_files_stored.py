@@ -9,6 +9,7 @@ import pytest
 
 from scne.models import FORMAT_VERSION, describe_model, load_model
 
+CLASSIFIERS = ("scne_classes", "scn_classes")
 STORED = sorted((Path(__file__).parent / "stored_models").glob("v*.scne"))
 stored = pytest.mark.parametrize("path", STORED, ids=[path.stem for path in STORED])
 
@@ -17,6 +18,8 @@ def test_every_version_has_a_file_of_every_class():
     kinds = {
         f"v{version}_{name}" for version in range(1, FORMAT_VERSION + 1) for name in ("scne", "dnne", "scn", "rvfl")
     }
+    # There were no classifiers before.
+    kinds |= {f"v{version}_{name}" for version in range(3, FORMAT_VERSION + 1) for name in CLASSIFIERS}
     assert {path.stem for path in STORED} == kinds
 
 
@@ -27,8 +30,12 @@ def test_stored_models_predict_what_they_predicted(path):
     inputs = np.array(expected["inputs"])
     names = getattr(model, "feature_names_in_", None)
     rows = inputs if names is None else pd.DataFrame(inputs, columns=names)
-    # Other processors add in another order.
-    np.testing.assert_allclose(model.predict(rows), expected["predictions"], rtol=1e-10, atol=1e-12)
+    if "probabilities" in expected:
+        assert model.predict(rows).tolist() == expected["predictions"]
+        np.testing.assert_allclose(model.predict_proba(rows), expected["probabilities"], rtol=1e-9, atol=1e-12)
+    else:
+        # Other processors add in another order.
+        np.testing.assert_allclose(model.predict(rows), expected["predictions"], rtol=1e-10, atol=1e-12)
 
 
 @stored
@@ -41,6 +48,17 @@ def test_stored_models_can_be_described(path):
 def test_a_stored_system_can_be_solved_again():
     model = load_model(Path(__file__).parent / "stored_models" / "v1_dnne.scne")
     assert model.reweighted(solver="cholesky").solution_.error_history[-1] > 0
+
+
+def test_stored_classifiers_have_their_classes_and_settings():
+    ensemble, network = (
+        load_model(Path(__file__).parent / "stored_models" / f"v3_{name}.scne") for name in CLASSIFIERS
+    )
+    assert ensemble.classes_.tolist() == ["Nässe", "dry"]
+    assert ensemble.class_weight == {"dry": 1.0, "Nässe": 2.0}
+    assert ensemble.probability_map_.n_rows == 30
+    assert network.classes_.tolist() == [-7, 11, 40]
+    assert (network.classes_.dtype, network.device, network.precision) == (np.int64, "cpu", "auto")
 
 
 def test_the_names_and_groups_of_the_first_version_are_there():

@@ -8,31 +8,33 @@ SCNERegressor(groups={'gases': ['SO2', 'NO2'], 'weather': ['TEMP', 'PRES']},
 
 import logging
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from scne.estimators import (
-    DNNERegressor,
-    RVFLRegressor,
-    SCNClassifier,
-    SCNEClassifier,
-    SCNERegressor,
-    SCNRegressor,
-    error_decomposition,
-)
-from scne.estimators._prediction import PredictingRegressor
-from scne.estimators._warnings import ScneConvergenceWarning, ScneWarning
-from scne.passes import Progress, listening
-
 if TYPE_CHECKING:
+    from scne.estimators import (
+        DNNERegressor,
+        RVFLRegressor,
+        SCNClassifier,
+        SCNEClassifier,
+        ScneConvergenceWarning,
+        SCNERegressor,
+        ScneWarning,
+        SCNRegressor,
+        error_decomposition,
+    )
     from scne.models import load_model, save_model
-    from scne.report import ConvergenceDisplay as ConvergenceDisplay
-    from scne.report import DecorrelationPathDisplay as DecorrelationPathDisplay
-    from scne.report import GroupContributionDisplay as GroupContributionDisplay
-    from scne.report import MemberCorrelationDisplay as MemberCorrelationDisplay
-    from scne.report import NodesDisplay as NodesDisplay
-    from scne.report import PredictionIntervalDisplay as PredictionIntervalDisplay
-    from scne.rows import open_rows as open_rows
+    from scne.passes import Progress, listening
+    from scne.report import (
+        ConvergenceDisplay,
+        DecorrelationPathDisplay,
+        GroupContributionDisplay,
+        MemberCorrelationDisplay,
+        NodesDisplay,
+        PredictionIntervalDisplay,
+    )
+    from scne.rows import open_rows
 
     load, save = load_model, save_model
 
@@ -41,49 +43,69 @@ __version__ = version("scne")
 # Who wants to read the log sets a handler and a level; nobody else hears of it.
 logging.getLogger("scne").addHandler(logging.NullHandler())
 
-
-def _find_writers() -> Mapping[str, Callable[..., Any]]:
-    from scne.models import WRITERS
-
-    return WRITERS
-
-
-# Estimators know nothing of files and exports, which lie to their right; the two meet here, when first asked for.
-PredictingRegressor._writers = staticmethod(_find_writers)
-
-_DISPLAYS = (
-    "ConvergenceDisplay",
-    "DecorrelationPathDisplay",
-    "GroupContributionDisplay",
-    "MemberCorrelationDisplay",
-    "NodesDisplay",
-    "PredictionIntervalDisplay",
-)
-
+# Where each public name comes from. Nothing is loaded before it is asked for: estimators bring scikit-learn along,
+# files and models Arrow, displays matplotlib, and a command that only prints its help needs none of them.
+_ROOMS = {
+    "estimators": (
+        "DNNERegressor",
+        "RVFLRegressor",
+        "SCNClassifier",
+        "SCNEClassifier",
+        "SCNERegressor",
+        "SCNRegressor",
+        "ScneConvergenceWarning",
+        "ScneWarning",
+        "error_decomposition",
+    ),
+    "models": ("load_model", "save_model"),
+    "passes": ("Progress", "listening"),
+    "report": (
+        "ConvergenceDisplay",
+        "DecorrelationPathDisplay",
+        "GroupContributionDisplay",
+        "MemberCorrelationDisplay",
+        "NodesDisplay",
+        "PredictionIntervalDisplay",
+    ),
+    "rows": ("open_rows",),
+}
+_SHORT = {"load": "load_model", "save": "save_model"}
+_MODULES = (*_ROOMS, "datasets", "ncl", "networks", "paper")
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 # A type checker reads the imports above instead, and finds names that are not there.
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        # Files and models bring Arrow along; those who fit arrays need not wait for it.
-        if name == "open_rows":
-            from scne.rows import open_rows
+        if name in _MODULES:
+            return import_module(f"scne.{name}")
+        room = _ROOM_OF.get(_SHORT.get(name, name))
+        if room is None or name in _SHORT.values():
+            raise AttributeError(f"module 'scne' has no attribute {name!r}")
+        found = getattr(import_module(f"scne.{room}"), _SHORT.get(name, name))
+        globals()[name] = found
+        return found
 
-            return open_rows
-        if name in ("load", "save"):
-            from scne.models import load_model, save_model
 
-            return {"load": load_model, "save": save_model}[name]
-        # Displays bring matplotlib along.
-        if name in _DISPLAYS:
-            from scne import report
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
-            return getattr(report, name)
-        raise AttributeError(f"module 'scne' has no attribute {name!r}")
+
+def find_writers() -> Mapping[str, Callable[..., Any]]:
+    """How models leave the process: estimators know nothing of files and exports, and the two meet here."""
+    from scne.models import WRITERS
+
+    return WRITERS
 
 
 __all__ = [
+    "ConvergenceDisplay",
     "DNNERegressor",
+    "DecorrelationPathDisplay",
+    "GroupContributionDisplay",
+    "MemberCorrelationDisplay",
+    "NodesDisplay",
+    "PredictionIntervalDisplay",
     "Progress",
     "RVFLRegressor",
     "SCNClassifier",
@@ -95,4 +117,7 @@ __all__ = [
     "__version__",
     "error_decomposition",
     "listening",
+    "load",
+    "open_rows",
+    "save",
 ]

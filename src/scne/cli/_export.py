@@ -16,7 +16,7 @@ class Form(StrEnum):
 
 
 def export_command(
-    model: Annotated[Path, typer.Argument(help="A model that `scne fit` wrote.")],
+    model: Annotated[Path, typer.Argument(help="A model that `scne fit` or `save` wrote.")],
     to: Annotated[Form, typer.Option("--to", help="An ONNX graph, a C99 header, or a Python file without imports.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: usually .onnx, .h or .py.")],
     name: Annotated[
@@ -32,14 +32,15 @@ def export_command(
     """Write a model as ONNX, C or Python source."""
     # Imported here, so that `scne --help` answers at once.
     from scne.cli._tables import print_facts
-    from scne.models import load_model
+    from scne.models import load_model, to_onnx
 
     _refuse_unused(to, name, single, interval)
     fitted = load_model(model)
     dtype = "float32" if single else "float64"
     try:
         if to is Form.onnx:
-            fitted.to_onnx(out, dtype=dtype, interval=interval)
+            # Not the method: a classifier's has no interval, and the function says so in a sentence.
+            to_onnx(fitted, out, dtype=dtype, interval=interval)
         elif to is Form.c:
             fitted.to_c(out, name or "scne_model", dtype=dtype)
         else:

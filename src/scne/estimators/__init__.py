@@ -12,6 +12,7 @@ from scne.estimators._permutation import ErrorRises, PermutationImportances
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
 from scne.estimators._scne import SCNERegressor
+from scne.estimators._warnings import ScneConvergenceWarning, ScneWarning
 
 __all__ = [
     "Checkpoint",
@@ -26,6 +27,8 @@ __all__ = [
     "SCNEClassifier",
     "SCNERegressor",
     "SCNRegressor",
+    "ScneConvergenceWarning",
+    "ScneWarning",
     "error_decomposition",
     "half_widths",
     "open_checkpoint",

@@ -5,27 +5,28 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
 from scne.estimators._calibration import HeldOutOutputs, hearing_held_out
-from scne.estimators._class_probabilities import ProbabilityMap, fit_map, one_hot, probabilities
+from scne.estimators._class_exports import ExportedClassifier
+from scne.estimators._class_probabilities import ProbabilityMap, decisions, fit_map, one_hot, probabilities
 from scne.estimators._dask import is_dask_collection
 from scne.estimators._data import all_or_nothing, check_prediction_inputs
+from scne.estimators._engines import open_engine
 from scne.estimators._files import is_file_rows
-from scne.estimators._parameters import check_threads
-from scne.passes import Engine
+from scne.rows import Array, is_foreign, like, namespace_of, to_numpy
 
 # Rows of the fit whose outputs are looked at when none were held out.
 _MOST_SEEN_ROWS = 10_000
 
 
-class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
+class NetworkClassifier(ExportedClassifier, ClassifierMixin, BaseEstimator, ABC):
     """Base of `SCNEClassifier` and `SCNClassifier`: subclasses name the regressor."""
 
     class_weight: Any
+    device: str | None
     n_jobs: int | None
     random_state: Any
 
@@ -44,9 +45,9 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_columns)
+        X : array-like, data frame or tensor of shape (n_rows, n_columns)
         y : array-like of shape (n_rows,)
-            Labels: numbers or text, of two classes or more.
+            Labels: numbers or text, of two classes or more. Tensors of labels and weights are brought to this process.
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows.
         X_val, y_val : array-like, optional
@@ -58,6 +59,9 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         for name, given in (("X", X), ("y", y), ("X_val", X_val)):
             _refuse_streams(name, given)
+        y, sample_weight, y_val = (
+            to_numpy(given) if is_foreign(given) else given for given in (y, sample_weight, y_val)
+        )
         classes, codes = _coded_labels(self, y)
         weight_of_class, weights = _row_weights(self.class_weight, classes, codes, sample_weight)
         watched = None if y_val is None else one_hot(_codes_of(classes, y_val), len(classes))
@@ -80,42 +84,44 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
             self.probability_map_ = self._map_of_seen(X, codes, weights)
         return self
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Array:
         """Logarithms of the classes' probabilities, or the log odds of two classes.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_columns)
+        X : array-like, data frame or tensor of shape (n_rows, n_columns)
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes), or (n_rows,) for two classes: above zero where `classes_[1]` is predicted
+        array of shape (n_rows, n_classes), or (n_rows,) for two classes: above zero where `classes_[1]` is predicted
+            NumPy's, or a tensor where X is one.
         """
-        scores = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else log_softmax(scores, axis=1)
+        return decisions(self._scores(X))
 
-    def predict(self, X: Any) -> NDArray:
-        """The most probable class of each row, shape (n_rows,)."""
+    def predict(self, X: Any) -> Array:
+        """The most probable class of each row, shape (n_rows,); a tensor where X is one and the classes are numbers."""
         scores = self._scores(X)
-        return self.classes_[scores.argmax(axis=1)]
+        places = namespace_of(scores).argmax(scores, axis=1)
+        return self.classes_[places] if isinstance(places, np.ndarray) else _labels_like(self.classes_, places)
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, in the order of `classes_`.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_columns)
+        X : array-like, data frame or tensor of shape (n_rows, n_columns)
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
-            Above 0 and below 1; rows sum to 1.
+        array of shape (n_rows, n_classes)
+            Above 0 and below 1; rows sum to 1. NumPy's, or a tensor where X is one.
         """
         return probabilities(self._scores(X))
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> Array:
         """Natural logarithms of `predict_proba`."""
-        return np.log(self.predict_proba(X))
+        found = self.predict_proba(X)
+        return namespace_of(found).log(found)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -141,21 +147,21 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
             f"held out. {self.regressor_.summary()}"
         )
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
         _refuse_streams("X", X)
         return self.probability_map_.scores(self._outputs(check_prediction_inputs(self, X)))
 
-    def _outputs(self, inputs: NDArray) -> NDArray[np.float64]:
-        with Engine(check_threads(self.n_jobs)) as engine:
+    def _outputs(self, inputs: Array) -> Array:
+        with open_engine(self.device, "float64", self.n_jobs, inputs) as engine:
             return self.regressor_._outputs(inputs, engine)
 
     def _map_of_seen(self, X: Any, codes: NDArray[np.intp], weights: NDArray | None) -> ProbabilityMap:
         inputs = check_prediction_inputs(self, X)
-        if len(inputs) > _MOST_SEEN_ROWS:
-            chosen = np.random.default_rng(0).permutation(len(inputs))[:_MOST_SEEN_ROWS]
-            inputs, codes, weights = inputs[chosen], codes[chosen], None if weights is None else weights[chosen]
-        outputs = self._outputs(inputs)
+        if inputs.shape[0] > _MOST_SEEN_ROWS:
+            chosen = np.random.default_rng(0).permutation(inputs.shape[0])[:_MOST_SEEN_ROWS]
+            inputs, codes, weights = _taken(inputs, chosen), codes[chosen], None if weights is None else weights[chosen]
+        outputs = to_numpy(self._outputs(inputs))
         if not np.isfinite(outputs).all():
             raise ValueError(
                 "The outputs of the fit are not finite, because its iteration diverged; use solver='cholesky', or a "
@@ -171,6 +177,34 @@ def _refuse_streams(name: str, given: Any) -> None:
     if is_file_rows(given) or is_dask_collection(given):
         kind = "rows in files" if is_file_rows(given) else "a Dask collection"
         raise TypeError(f"{name} is {kind}, but classification takes arrays and data frames in memory.")
+
+
+def _taken(inputs: Array, rows: NDArray[np.intp]) -> Array:
+    xp = namespace_of(inputs)
+    return xp.take(inputs, like(rows, inputs, xp.int64), axis=0)
+
+
+def _labels_like(classes: NDArray, places: Array) -> Array:
+    """The classes at the places of a tensor: a tensor beside it where one can hold them, else NumPy's array.
+
+    Examples
+    --------
+    >>> from array_api_strict import asarray
+    >>> _labels_like(np.array([5, 7]), asarray([1, 0, 1]))
+    Array([7, 5, 7], dtype=array_api_strict.int64)
+    >>> _labels_like(np.array(["a", "b"]), asarray([1, 0, 1]))
+    array(['b', 'a', 'b'], dtype='<U1')
+    """
+    xp = namespace_of(places)
+    if classes.dtype == np.bool_:
+        held = xp.bool
+    elif classes.dtype.kind in "iu" and np.can_cast(classes.dtype, np.int64):
+        held = xp.int64
+    elif classes.dtype.kind == "f":
+        held = xp.float64
+    else:
+        return classes[to_numpy(places)]
+    return xp.take(like(classes, places, held), places, axis=0)
 
 
 def _coded_labels(estimator: BaseEstimator, y: Any) -> tuple[NDArray, NDArray[np.intp]]:

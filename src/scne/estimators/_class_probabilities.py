@@ -25,9 +25,10 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import log_softmax, softmax
 
 from scne.passes import single_threaded_blas
+from scne.rows import Array, like, namespace_of
 
 # w of s(f): below a few times this an output says no more than "improbable".
-_SOFTNESS = 0.02
+SOFTNESS = 0.02
 # Mean and precision of the normal priors of a and c, and the precision of that of the biases, whose mean is zero.
 # Measured on thirteen sets together (see SCNEClassifier); twice or half of them changes the mean log loss by a percent.
 _PRIOR_SLOPES = np.array([5.0, 0.0])
@@ -36,9 +37,9 @@ _PRECISION_BIASES = 30.0
 # Outputs for rows of the fit itself lie closer to 0 and 1 than those for new rows, and ask for too steep a map.
 _PRECISION_OF_SEEN_ROWS = 10.0
 # Outputs are limited to this range: no fit to 0 and 1 means more by what lies beyond it.
-_LEAST, _MOST = -1.0, 2.0
+LEAST, MOST = -1.0, 2.0
 # What keeps a probability off 0 and 1, whatever rounding does.
-_FLOOR = 1e-12
+FLOOR = 1e-12
 _MAX_NEWTON_STEPS = 100
 
 
@@ -60,8 +61,8 @@ class ProbabilityMap:
     biases: NDArray[np.float64]
     n_rows: int | None
 
-    def scores(self, outputs: NDArray) -> NDArray[np.float64]:
-        """z of shape (n, K) for outputs of shape (n, q).
+    def scores(self, outputs: Array) -> Array:
+        """z of shape (n, K) for outputs of shape (n, q), where the outputs live.
 
         Examples
         --------
@@ -70,10 +71,12 @@ class ProbabilityMap:
         array([[6. , 0. ],
                [1.5, 4.5]])
         """
-        return np.tensordot(self.slopes, _features(class_outputs(outputs)), 1) + self.biases
+        limited, logarithm = _features(class_outputs(outputs))
+        a, c = self.slopes.tolist()
+        return a * limited + c * logarithm + like(self.biases, limited)
 
 
-def probabilities(scores: NDArray) -> NDArray[np.float64]:
+def probabilities(scores: Array) -> Array:
     """Softmax of each row, kept off 0 and 1; rows sum to 1.
 
     Examples
@@ -81,7 +84,26 @@ def probabilities(scores: NDArray) -> NDArray[np.float64]:
     >>> probabilities(np.array([[0.0, 0.0], [0.0, 1e6]])).tolist()
     [[0.5, 0.5], [1e-12, 0.999999999999]]
     """
-    return (1.0 - scores.shape[1] * _FLOOR) * softmax(scores, axis=1) + _FLOOR
+    xp = namespace_of(scores)
+    grown = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+    return (1.0 - scores.shape[1] * FLOOR) * (grown / xp.sum(grown, axis=1, keepdims=True)) + FLOOR
+
+
+def decisions(scores: Array) -> Array:
+    """Logarithms of the softmax of each row, or of two classes the log odds, shape (n,).
+
+    Examples
+    --------
+    >>> decisions(np.array([[0.0, 1.5]]))
+    array([1.5])
+    >>> decisions(np.log([[0.2, 0.2, 0.4]])).round(3)
+    array([[-1.386, -1.386, -0.693]])
+    """
+    if scores.shape[1] == 2:
+        return scores[:, 1] - scores[:, 0]
+    xp = namespace_of(scores)
+    shifted = scores - xp.max(scores, axis=1, keepdims=True)
+    return shifted - xp.log(xp.sum(xp.exp(shifted), axis=1, keepdims=True))
 
 
 def one_hot(codes: NDArray[np.intp], n_classes: int) -> NDArray[np.float64]:
@@ -98,7 +120,7 @@ def one_hot(codes: NDArray[np.intp], n_classes: int) -> NDArray[np.float64]:
     return (codes[:, None] == np.arange(n_classes)).astype(np.float64)
 
 
-def class_outputs(outputs: NDArray) -> NDArray[np.float64]:
+def class_outputs(outputs: Array) -> Array:
     """An output for each class, shape (n, K), from outputs (n, q) for what `one_hot` makes.
 
     Examples
@@ -109,7 +131,7 @@ def class_outputs(outputs: NDArray) -> NDArray[np.float64]:
     """
     if outputs.shape[1] > 1:
         return outputs
-    return np.column_stack([1.0 - outputs, 1.0 + outputs]) / 2.0
+    return namespace_of(outputs).concat([1.0 - outputs, 1.0 + outputs], axis=1) / 2.0
 
 
 def fit_map(
@@ -136,7 +158,7 @@ def fit_map(
     >>> bool(np.abs(probabilities(found.scores(np.array([[-0.6], [0.0], [0.8]])))[:, 1] - [0.2, 0.5, 0.9]).max() < 0.01)
     True
     """
-    features = _features(class_outputs(outputs))
+    features = np.stack(_features(class_outputs(outputs)))
     n, n_classes = features.shape[1:]
     counts = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
     targets = _smoothed(codes, counts, n_classes) if seen or n_classes == 2 else one_hot(codes, n_classes)
@@ -149,10 +171,11 @@ def fit_map(
     return ProbabilityMap(found[:2], found[2:], None if seen else n)
 
 
-def _features(outputs: NDArray) -> NDArray[np.float64]:
-    """f and log s(f), shape (2, n, K)."""
-    limited = np.clip(outputs, _LEAST, _MOST)
-    return np.stack([limited, np.log(_SOFTNESS * np.logaddexp(0.0, limited / _SOFTNESS))])
+def _features(outputs: Array) -> tuple[Array, Array]:
+    """f and log s(f), each of shape (n, K)."""
+    xp = namespace_of(outputs)
+    limited = xp.clip(outputs, LEAST, MOST)
+    return limited, xp.log(SOFTNESS * xp.logaddexp(xp.zeros_like(limited), limited / SOFTNESS))
 
 
 def _smoothed(codes: NDArray[np.intp], counts: NDArray, n_classes: int) -> NDArray[np.float64]:

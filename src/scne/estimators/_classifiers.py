@@ -34,6 +34,11 @@ class SCNEClassifier(NetworkClassifier):
         What a row counts, by its label, beside its sample weight; "balanced" makes all classes count the same.
         Weights of classes set proportions: the sum of all weights stays what it is without them. Probabilities are
         then those of rows that come in these proportions.
+    device : str or None, default=None
+        Where the work is done, as for `SCNERegressor`: "cuda", "auto", "cpu", or None, which is where X lives. The map
+        to probabilities is fitted on the processor, and applied where the outputs are.
+    precision : {"auto", "float32", "tf32", "float64"}, default="auto"
+        Of the products on a device (see `SCNERegressor`); probabilities are computed in float64.
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -49,7 +54,7 @@ class SCNEClassifier(NetworkClassifier):
 
     Notes
     -----
-    Classification takes arrays and data frames in memory, not rows in files or Dask collections.
+    Classification takes arrays, data frames and tensors in memory, not rows in files or Dask collections.
 
     Accuracy and log loss of this class as it is by default, of logistic regression on standardised columns and of
     `HistGradientBoostingClassifier`; means of three random splits (two for 5,000 rows), nothing tuned for a set.
@@ -106,6 +111,8 @@ class SCNEClassifier(NetworkClassifier):
         target_scaling: str | None = None,
         matrix_free: bool = False,
         class_weight: Any = None,
+        device: str | None = None,
+        precision: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -124,6 +131,8 @@ class SCNEClassifier(NetworkClassifier):
         self.target_scaling = target_scaling
         self.matrix_free = matrix_free
         self.class_weight = class_weight
+        self.device = device
+        self.precision = precision
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -154,6 +163,10 @@ class SCNClassifier(NetworkClassifier):
         used when `fit` is given X_val.
     class_weight : dict, "balanced" or None, default=None
         What a row counts, by its label, beside its sample weight; "balanced" makes all classes count the same.
+    device : str or None, default=None
+        Where the work is done, as for `SCNRegressor`: "cuda", "auto", "cpu", or None, which is where X lives.
+    precision : {"auto", "float32", "tf32", "float64"}, default="auto"
+        Of the products on a device (see `SCNRegressor`); probabilities are computed in float64.
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -208,6 +221,8 @@ class SCNClassifier(NetworkClassifier):
         search_dtype: str = "auto",
         memory_budget: Any = "1GB",
         class_weight: Any = None,
+        device: str | None = None,
+        precision: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -236,6 +251,8 @@ class SCNClassifier(NetworkClassifier):
         self.search_dtype = search_dtype
         self.memory_budget = memory_budget
         self.class_weight = class_weight
+        self.device = device
+        self.precision = precision
         self.n_jobs = n_jobs
         self.random_state = random_state
 

@@ -2,8 +2,8 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, overload
+from importlib import import_module
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,43 @@ from scne.passes import Engine
 from scne.rows import ColumnScaling
 
 
-class PredictingRegressor(RegressorMixin, BaseEstimator, ABC):
+class Leaving:
+    """A fitted model that leaves the process as a file, or as source or a graph that runs without scne."""
+
+    def save(self, path: str | os.PathLike[str], *, with_system: bool = False) -> None:
+        """Save this fitted model as one file of plain tensors; `scne.load` gives it back with the same predictions.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Usually ends in ``.scne``; what was there is replaced, by the whole new file or not at all.
+        with_system : bool, default=False
+            Of an ensemble also save the Gram matrix of all L nodes, 8 L^2 bytes, so that the loaded one can be
+            `reweighted`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import scne
+        >>> X = np.linspace(-3, 3, 200)[:, None]
+        >>> model = scne.RVFLRegressor(20, random_state=0).fit(X, np.sin(X[:, 0]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/sine.scne")
+        ...     again = scne.load(f"{folder}/sine.scne")
+        >>> np.array_equal(again.predict(X), model.predict(X))
+        True
+        """
+        self._write("save", path, with_system=with_system)
+
+    def _write(self, writer: str, *arguments: Any, **options: Any) -> Any:
+        check_is_fitted(self)
+        # The room that knows how, `scne.models`, lies to the right of this one. `scne` itself brings the two together,
+        # and is asked by its name, so that neither is loaded for the other.
+        return import_module("scne").find_writers()[writer](self, *arguments, **options)
+
+
+class PredictingRegressor(Leaving, RegressorMixin, BaseEstimator, ABC):
     """Base of the networks and the ensembles: one or several outputs, fitted once it has output weights."""
 
     device: str | None
@@ -34,9 +70,6 @@ class PredictingRegressor(RegressorMixin, BaseEstimator, ABC):
     n_features_in_: int
     target_scaling_: ColumnScaling
     _flat_target: bool
-    # How a model leaves the process. The room that knows, `scne.models`, lies to the right of this one; `scne` itself
-    # brings the two together, so that neither is loaded for the other.
-    _writers: ClassVar[Callable[[], Mapping[str, Callable[..., Any]]]]
 
     @abstractmethod
     def _layers(self) -> list[HiddenLayer]:
@@ -182,32 +215,6 @@ class PredictingRegressor(RegressorMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return paragraph(self)
 
-    def save(self, path: str | os.PathLike[str], *, with_system: bool = False) -> None:
-        """Save this fitted model as one file of plain tensors; `scne.load` gives it back with the same predictions.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Usually ends in ``.scne``; what was there is replaced, by the whole new file or not at all.
-        with_system : bool, default=False
-            Of an ensemble also save the Gram matrix of all L nodes, 8 L^2 bytes, so that the loaded one can be
-            `reweighted`.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import numpy as np
-        >>> import scne
-        >>> X = np.linspace(-3, 3, 200)[:, None]
-        >>> model = scne.RVFLRegressor(20, random_state=0).fit(X, np.sin(X[:, 0]))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     model.save(f"{folder}/sine.scne")
-        ...     again = scne.load(f"{folder}/sine.scne")
-        >>> np.array_equal(again.predict(X), model.predict(X))
-        True
-        """
-        self._write("save", path, with_system=with_system)
-
     def to_onnx(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -315,10 +322,6 @@ class PredictingRegressor(RegressorMixin, BaseEstimator, ABC):
         True
         """
         return self._write("to_python", path)
-
-    def _write(self, writer: str, *arguments: Any, **options: Any) -> Any:
-        check_is_fitted(self)
-        return type(self)._writers()[writer](self, *arguments, **options)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "output_weights_")

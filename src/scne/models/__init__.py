@@ -5,8 +5,7 @@ from typing import Any
 
 from scne.models._c_header import to_c
 from scne.models._container import FORMAT_VERSION
-from scne.models._errors import ModelFileError
-from scne.models._export_plan import ExportError
+from scne.models._errors import ExportError, ModelFileError
 from scne.models._files import load_model, save_model
 from scne.models._onnx import to_onnx
 from scne.models._python_source import to_python

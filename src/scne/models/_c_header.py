@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from scne.models._atomic import write_atomically
-from scne.models._c_text import CWriter, in_comment, indented, loop, place_type
+from scne.models._c_classes import class_functions, class_heading, class_tables
+from scne.models._c_text import CWriter, function, in_comment, indented, loop, place_type
 from scne.models._export_plan import Branch, ExportPlan, Nodes, check_dtype, export_plan, shown_columns, shown_outputs
 
 _LONGEST_NAME = 40
@@ -21,11 +22,11 @@ def to_c(
     *,
     dtype: str = "float64",
 ) -> str:
-    """A fitted model as the text of a C99 header; see `PredictingRegressor.to_c`.
+    """A fitted model as the text of a C99 header; see `PredictingRegressor.to_c` and `ExportedClassifier.to_c`.
 
     Parameters
     ----------
-    model : SCNERegressor, DNNERegressor, SCNRegressor or RVFLRegressor
+    model : SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier or SCNClassifier
     path : str or path-like, optional
     name : str, default="scne_model"
     dtype : {"float64", "float32"}, default="float64"
@@ -65,6 +66,12 @@ def check_name(name: Any) -> str:
 def _header(c: CWriter, plan: ExportPlan) -> str:
     branches = [line for place, branch in enumerate(plan.branches) for line in _branch(c, f"b{place}", branch)]
     constants = c.numbers("constants", plan.constants)
+    if plan.classes is None:
+        length, functions = f"{c.name.upper()}_OUTPUTS {plan.n_outputs}", _outputs(c, plan, "predict")
+    else:
+        length = f"{c.name.upper()}_CLASSES {plan.classes.n_classes}"
+        constants += class_tables(c, plan.classes)
+        functions = [*_outputs(c, plan, "outputs"), "", *class_functions(c, plan.classes)]
     helpers = [
         *([_DATE] if any(branch.features.dates for branch in plan.branches) else []),
         *([_LIMITED] if any(branch.features.limit is not None for branch in plan.branches) else []),
@@ -80,13 +87,13 @@ def _header(c: CWriter, plan: ExportPlan) -> str:
         "#include <math.h>",
         "",
         f"#define {c.name.upper()}_INPUTS {plan.n_columns}",
-        f"#define {c.name.upper()}_OUTPUTS {plan.n_outputs}",
+        f"#define {length}",
         "",
         *constants,
         "",
         *map(c.template, helpers),
         *branches,
-        *_predict(c, plan),
+        *functions,
         "",
         f"#endif /* {guard} */",
         "",
@@ -96,12 +103,16 @@ def _header(c: CWriter, plan: ExportPlan) -> str:
 
 def _heading(c: CWriter, plan: ExportPlan) -> Iterator[str]:
     widest = max((branch.features.n_columns + branch.features.n_features for branch in plan.branches), default=0)
+    widest += 0 if plan.classes is None else plan.classes.n_classes + 1
     yield from plan.facts
     yield f"Constants of {c.n_bytes:,} bytes; at most {widest * c.dtype.itemsize:,} bytes of stack for numbers."
     yield ""
-    yield f"void {c.name}_predict(const {c.real} *row, {c.real} *out)"
-    yield f"  out: {shown_outputs(plan)}; NaN when a number in the row is not finite. It must not overlap row."
-    yield "  row:"
+    if plan.classes is None:
+        yield f"void {c.name}_predict(const {c.real} *row, {c.real} *out)"
+        yield f"  out: {shown_outputs(plan)}; NaN when a number in the row is not finite. It must not overlap row."
+    else:
+        yield from class_heading(c, plan.classes)
+    yield "  row:" if plan.classes is None else "row:"
     yield from (f"    {line}" for line in shown_columns(plan))
     if plan.encoder is not None:
         yield "  These columns are made from those of a table so:"
@@ -109,7 +120,8 @@ def _heading(c: CWriter, plan: ExportPlan) -> Iterator[str]:
             yield from (f"    {line}" for line in _encoding_words(encoding))
 
 
-def _predict(c: CWriter, plan: ExportPlan) -> list[str]:
+def _outputs(c: CWriter, plan: ExportPlan, name: str) -> list[str]:
+    """The function of all outputs of the networks, under a name of its own."""
     d, q = plan.n_columns, plan.n_outputs
     refusal = [*loop("i", q, [f"out[i] = ({c.real})NAN;"]), "return;"]
     body = [
@@ -118,7 +130,7 @@ def _predict(c: CWriter, plan: ExportPlan) -> list[str]:
         *(f"{c.name}_b{place}(row, out);" for place in range(len(plan.branches))),
         *loop("i", q, [f"out[i] += {c.name}_constants[i];"]),
     ]
-    return _function(c, "predict", body)
+    return function(c, name, body)
 
 
 def _branch(c: CWriter, own: str, branch: Branch) -> list[str]:
@@ -137,7 +149,7 @@ def _branch(c: CWriter, own: str, branch: Branch) -> list[str]:
     for more, lines in parts:
         arrays += more
         body += lines
-    return [*arrays, "", *_function(c, own, body), ""]
+    return [*arrays, "", *function(c, own, body), ""]
 
 
 def _scaled(c: CWriter, own: str, branch: Branch) -> tuple[list[str], list[str]]:
@@ -201,15 +213,6 @@ def _adds(value: str, array: str, q: int) -> list[str]:
     return (
         loop("q", q, [f"out[q] += {value} * {array}[i * {q} + q];"]) if q > 1 else [f"out[0] += {value} * {array}[i];"]
     )
-
-
-def _function(c: CWriter, name: str, body: list[str]) -> list[str]:
-    return [
-        f"static inline void {c.name}_{name}(const {c.real} *row, {c.real} *out)",
-        "{",
-        *indented(body),
-        "}",
-    ]
 
 
 def _encoding_words(encoding: Any) -> Iterator[str]:

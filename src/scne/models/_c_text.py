@@ -1,13 +1,13 @@
 """The small parts of a C header: numbers, constant arrays, loops."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.models._export_plan import ExportError
+from scne.models._errors import ExportError
 
 _PER_LINE = 6
 
@@ -54,10 +54,24 @@ class CWriter:
         self.n_bytes += size * len(values)
         return self._array(kind, name, [str(int(value)) for value in values])
 
+    def integers(self, name: str, values: Sequence[int]) -> list[str]:
+        """An array of whole numbers of 64 bits."""
+        self.n_bytes += 8 * len(values)
+        # The least one has no literal: C reads a minus sign before a number that is too large.
+        least = -(2**63)
+        texts = [f"({least + 1}LL - 1)" if value == least else f"{value}LL" for value in values]
+        return self._array("long long", name, texts)
+
+    def texts(self, name: str, values: Sequence[str]) -> list[str]:
+        """An array of texts in UTF-8."""
+        self.n_bytes += sum(8 + len(value.encode("utf-8")) + 1 for value in values)
+        lines = [f"    {quoted(value)}," for value in values]
+        return [f"static const char *const {self.name}_{name}[{len(values)}] = {{", *lines, "};"]
+
     def template(self, text: str) -> str:
         """C code for REAL, with its numbers and the functions of math.h in that type."""
         text = re.sub(r"\b(\d+\.\d+)\b", rf"\1{self.suffix}", text)
-        text = re.sub(r"\b(floor|fmod|sin|cos|fabs|log1p|copysign)\(", rf"\1{self.suffix}(", text)
+        text = re.sub(r"\b(floor|fmod|sin|cos|fabs|exp|log|log1p|copysign)\(", rf"\1{self.suffix}(", text)
         return text.replace("NAME", self.name).replace("REAL", self.real)
 
     def _array(self, kind: str, name: str, texts: list[str]) -> list[str]:
@@ -81,6 +95,36 @@ def place_type(largest: int) -> tuple[str, int]:
 def loop(index: str, length: int, body: Iterable[str]) -> list[str]:
     """A loop of `index` from 0 on."""
     return [f"for (unsigned long {index} = 0; {index} < {length}; {index}++) {{", *indented(body), "}"]
+
+
+def function(
+    c: CWriter, name: str, body: Iterable[str], arguments: str | None = None, result: str = "void"
+) -> list[str]:
+    """A function of one row that writes to out, unless other arguments are given."""
+    return [
+        f"static inline {result} {c.name}_{name}({arguments or f'const {c.real} *row, {c.real} *out'})",
+        "{",
+        *indented(body),
+        "}",
+    ]
+
+
+def quoted(text: str) -> str:
+    r"""A text as C writes it, in characters that every compiler reads alike.
+
+    Bytes beyond ASCII are octal, which ends after three digits, and question marks are marked: two of them begin what
+    C99 reads as another character.
+
+    Examples
+    --------
+    >>> print(quoted('a"b\\?é'))
+    "a\"b\\\?\303\251"
+    """
+    shown = (
+        f"\\{chr(byte)}" if chr(byte) in '"\\?' else chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}"
+        for byte in text.encode("utf-8")
+    )
+    return f'"{"".join(shown)}"'
 
 
 def indented(lines: Iterable[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What goes wrong with a model file, as sentences."""
+"""What goes wrong with a model file or an export, as sentences."""
 
 
 class ModelFileError(ValueError):
@@ -12,6 +12,10 @@ class ModelFileError(ValueError):
     ...
     scne.models._errors.ModelFileError: nowhere.scne cannot be read: there is no such file.
     """
+
+
+class ExportError(ValueError):
+    """A model cannot be written in another form; the message says what of it, and what can be done."""
 
 
 class Unreadable(Exception):

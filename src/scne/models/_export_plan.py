@@ -3,11 +3,12 @@
 A prediction is constants plus the outputs of a few branches. A branch takes columns, reads dates in them, scales and
 limits them, adds ramps, runs layers of nodes on these features and links the columns directly. The scale of the target,
 the mean over the networks and the gains of the activations are in the weights already, so every node is
-tanh(w'x + b) + lift, and networks that see the same features are one layer.
+tanh(w'x + b) + lift, and networks that see the same features are one layer. A classifier has a map from these outputs
+to probabilities besides (see `_export_classes`).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -15,19 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor, half_widths
+from scne.estimators import (
+    DNNERegressor,
+    RVFLRegressor,
+    SCNClassifier,
+    SCNEClassifier,
+    SCNERegressor,
+    SCNRegressor,
+    half_widths,
+)
+from scne.estimators._class_base import NetworkClassifier
+from scne.models._errors import ExportError
+from scne.models._export_classes import ClassMap, class_map
 from scne.networks import ACTIVATIONS, HiddenLayer
 from scne.rows import ColumnScaling, DateColumns, DatedScaling, InputScaling, RampScaling
 from scne.rows._ramps import _FULL_DEVIATIONS
 
-EXPORTED = (SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor)
+EXPORTED = (SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier, SCNClassifier)
 DTYPES = ("float64", "float32")
 # phi(z) = output_gain (tanh(input_gain z) + lift) for each activation that there is.
 _LIFTS = {"sigmoid": 1.0, "tanh": 0.0}
-
-
-class ExportError(ValueError):
-    """A model cannot be written in another form; the message says what of it, and what can be done."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,8 @@ class ExportPlan:
         How far intervals reach to each side.
     facts : tuple of str
         What the model is, in lines for people.
+    classes : ClassMap or None
+        From the outputs to probabilities; None for a regressor.
     """
 
     branches: tuple[Branch, ...]
@@ -128,10 +138,11 @@ class ExportPlan:
     encoder: Any
     half_widths: NDArray[np.float64] | None
     facts: tuple[str, ...]
+    classes: ClassMap | None = None
 
     @property
     def n_outputs(self) -> int:
-        """Outputs q."""
+        """Outputs q of the networks."""
         return len(self.constants)
 
 
@@ -140,9 +151,9 @@ def export_plan(model: Any, interval: float | None = None) -> ExportPlan:
 
     Parameters
     ----------
-    model : SCNERegressor, DNNERegressor, SCNRegressor or RVFLRegressor
+    model : SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier or SCNClassifier
     interval : float in (0, 1) or None
-        Share of new rows that intervals are to hold.
+        Share of new rows that intervals are to hold; for regressors only.
 
     Examples
     --------
@@ -157,6 +168,18 @@ def export_plan(model: Any, interval: float | None = None) -> ExportPlan:
         known = ", ".join(cls.__name__ for cls in EXPORTED)
         raise ExportError(f"The model is a {type(model).__name__}, but only {known} can be exported.")
     check_is_fitted(model)
+    if not isinstance(model, NetworkClassifier):
+        return _network_plan(model, interval, type(model).__name__)
+    if interval is not None:
+        raise ExportError(
+            f"interval is {interval!r}, but the model is a {type(model).__name__}, which gives probabilities and no "
+            "intervals; leave it out."
+        )
+    return replace(_network_plan(model.regressor_, None, type(model).__name__), classes=class_map(model))
+
+
+def _network_plan(model: Any, interval: float | None, name: str) -> ExportPlan:
+    """What a regressor computes, for itself or in a classifier of the given name."""
     layers, weights = model._layers(), model._joint_weights()
     gain = model.target_scaling_.scale / len(layers)
     branches = _branches((layer, beta * gain) for layer, beta in zip(layers, weights, strict=True))
@@ -173,7 +196,7 @@ def export_plan(model: Any, interval: float | None = None) -> ExportPlan:
         bool(model._flat_target),
         getattr(model, "encoder_", None),
         None if interval is None else half_widths(model, interval),
-        _facts(model, layers),
+        _facts(model, layers, name),
     )
 
 
@@ -262,12 +285,12 @@ def _refuse_unfit(branches: Iterable[Branch], constants: NDArray[np.float64]) ->
         )
 
 
-def _facts(model: Any, layers: list[HiddenLayer]) -> tuple[str, ...]:
+def _facts(model: Any, layers: list[HiddenLayer], name: str) -> tuple[str, ...]:
     nodes = sum(layer.n_nodes for layer in layers)
     networks = len(layers) - (getattr(model, "trend_", None) is not None)
     rows = "" if model.n_rows_ is None else f", fitted on {model.n_rows_:,} rows"
     return (
-        f"{type(model).__name__} of scne {version('scne')}{rows}",
+        f"{name} of scne {version('scne')}{rows}",
         f"{networks} network{'s' * (networks != 1)} with {nodes:,} hidden nodes in all"
         + (" and a linear trend" if networks < len(layers) else ""),
     )

@@ -12,6 +12,7 @@ import numpy as np
 
 from scne.models._atomic import write_atomically
 from scne.models._export_plan import Branch, ExportPlan, Features, Nodes, check_dtype, export_plan, shown_outputs
+from scne.models._onnx_classes import LABEL, PROBABILITIES, class_outputs, class_property, label_type
 from scne.models._onnx_columns import column_inputs, encoded_columns
 from scne.models._onnx_graph import IR_VERSION, ML_OPSET, OPSET, GraphBuilder, import_onnx
 
@@ -19,11 +20,11 @@ from scne.models._onnx_graph import IR_VERSION, ML_OPSET, OPSET, GraphBuilder, i
 def to_onnx(
     model: Any, path: str | os.PathLike[str] | None = None, *, dtype: str = "float64", interval: float | None = None
 ) -> Any:
-    """A fitted model as an ONNX ModelProto; see `PredictingRegressor.to_onnx`.
+    """A fitted model as an ONNX ModelProto; see `PredictingRegressor.to_onnx` and `ExportedClassifier.to_onnx`.
 
     Parameters
     ----------
-    model : SCNERegressor, DNNERegressor, SCNRegressor or RVFLRegressor
+    model : SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier or SCNClassifier
     path : str or path-like, optional
     dtype : {"float64", "float32"}, default="float64"
     interval : float in (0, 1), optional
@@ -40,22 +41,47 @@ def to_onnx(
     """
     plan, kind = export_plan(model, interval), np.dtype(check_dtype(dtype))
     helper = import_onnx().helper
-    outputs = ["y", "lower", "upper"] if plan.half_widths is not None else ["y"]
+    outputs = _output_names(plan)
     made = _of_numbers(plan, kind, outputs) if plan.encoder is None else _of_columns(plan, kind, outputs)
-    _predictions(made.graph, plan, made.X, kind)
-    shape = ["N"] if plan.flat else ["N", plan.n_outputs]
-    results = [helper.make_tensor_value_info(name, made.graph.type_of(kind), shape) for name in outputs]
+    totals = _totals(made.graph, plan, made.X)
+    if plan.classes is None:
+        _predictions(made.graph, plan, totals, kind)
+    else:
+        class_outputs(made.graph, plan.classes, totals, kind)
+    results = [helper.make_tensor_value_info(name, *_type_and_shape(name, plan, kind)) for name in outputs]
     proto = helper.make_model(
         helper.make_graph(made.graph.nodes, "scne", made.inputs, results, made.graph.constants),
         producer_name="scne",
         ir_version=IR_VERSION,
         opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)],
-        doc_string="\n".join([*plan.facts, f"Output: {shown_outputs(plan)}"]),
+        doc_string="\n".join([*plan.facts, f"Output: {_shown_outputs(plan)}"]),
     )
-    helper.set_model_props(proto, {"columns": json.dumps(made.columns), "targets": json.dumps(plan.target_names)})
+    known: dict[str, Any] = {"columns": made.columns, "targets": plan.target_names}
+    if plan.classes is not None:
+        known["classes"] = class_property(plan.classes)
+    helper.set_model_props(proto, {name: json.dumps(value) for name, value in known.items()})
     if path is not None:
         write_atomically(path, proto.SerializeToString(deterministic=True))
     return proto
+
+
+def _output_names(plan: ExportPlan) -> list[str]:
+    if plan.classes is not None:
+        return [LABEL, PROBABILITIES]
+    return ["y", "lower", "upper"] if plan.half_widths is not None else ["y"]
+
+
+def _type_and_shape(name: str, plan: ExportPlan, kind: np.dtype) -> tuple[int, list[Any]]:
+    number = import_onnx().helper.np_dtype_to_tensor_dtype(kind)
+    if plan.classes is None:
+        return number, ["N"] if plan.flat else ["N", plan.n_outputs]
+    return (label_type(plan.classes), ["N"]) if name == LABEL else (number, ["N", plan.classes.n_classes])
+
+
+def _shown_outputs(plan: ExportPlan) -> str:
+    if plan.classes is None:
+        return shown_outputs(plan)
+    return f"{LABEL}, the class, and {PROBABILITIES}, those of {plan.classes.n_classes} classes"
 
 
 class _Begun(NamedTuple):
@@ -88,14 +114,18 @@ def _of_columns(plan: ExportPlan, kind: np.dtype, outputs: list[str]) -> _Begun:
     return _Begun(graph, encoded_columns(graph, plan.encoder, found), declared, columns)
 
 
-def _predictions(graph: GraphBuilder, plan: ExportPlan, X: str, kind: np.dtype) -> None:
-    """The nodes from columns X (N, d) in double to the outputs."""
+def _totals(graph: GraphBuilder, plan: ExportPlan, X: str) -> str:
+    """The nodes from columns X (N, d) in double to the outputs of the networks (N, q)."""
     # Zero for a row of numbers, NaN where one is infinite or missing: no limit may turn those into a prediction.
     total = graph("ReduceSum", graph("Mul", X, 0.0), np.array([1]), keepdims=1)
     for branch in plan.branches:
         for term in _terms(graph, branch, X):
             total = graph("Add", total, term)
-    total = graph("Add", total, plan.constants)
+    return graph("Add", total, plan.constants)
+
+
+def _predictions(graph: GraphBuilder, plan: ExportPlan, total: str, kind: np.dtype) -> None:
+    """What a regressor gives of its outputs (N, q)."""
     if plan.flat:
         total = graph("Squeeze", total, np.array([1]))
     graph("Cast", total, output="y", to=graph.type_of(kind))

@@ -11,7 +11,7 @@ The last is what NumPy gives: ``values.astype("datetime64[s]").astype("int64")``
 (an infinite number, or a gap where the fit allowed none) has NaN in its encoded columns, and so in every output.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -68,10 +68,21 @@ def column_inputs(encoder: Any, dtype: str, outputs: Iterable[str]) -> list[Colu
     return found
 
 
+def missing_text(levels: Container[str]) -> str:
+    """The text that stands for a missing one: the first of "", "<missing>", "<missing 2>", ... that is no level.
+
+    Examples
+    --------
+    >>> missing_text(["a"]), missing_text(["a", ""])
+    ('', '<missing>')
+    """
+    marks = ("" if n == 0 else "<missing>" if n == 1 else f"<missing {n}>" for n in count())
+    return next(mark for mark in marks if mark not in levels)
+
+
 def _type_and_gap(encoding: Any, dtype: str) -> tuple[Any, Any]:
     if encoding.kind == "category":
-        marks = ("" if n == 0 else "<missing>" if n == 1 else f"<missing {n}>" for n in count())
-        return str, next(mark for mark in marks if mark not in encoding.levels)
+        return str, missing_text(encoding.levels)
     if encoding.kind == "date":
         return np.dtype(np.int64), MISSING_DATE
     if encoding.kind == "flag" and not encoding.indicator:

@@ -99,6 +99,7 @@ def _run(predict: Any, names: Sequence[str], gaps: Sequence[str], needs_names: b
     import csv
     import sys
 
+    writer = csv.writer(sys.stdout, lineterminator="\n")
     header: list[str] | None = None
     may_be_names = True
     for number, cells in enumerate(csv.reader(sys.stdin), start=1):
@@ -120,7 +121,8 @@ def _run(predict: Any, names: Sequence[str], gaps: Sequence[str], needs_names: b
             result = predict(values if header is None else dict(zip(header, values, strict=True)))
         except ValueError as error:
             sys.exit(f"Error in line {number}: {error}")
-        sys.stdout.write(",".join(map(repr, result if isinstance(result, list) else [result])) + "\n")
+        # Numbers are written as repr gives them, to the last digit.
+        writer.writerow(result if isinstance(result, list) else [result])
 
 
 def _all_numbers(cells: Sequence[str]) -> bool:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.models import _python_columns, _python_runtime
+from scne.models import _python_classes, _python_columns, _python_runtime
 from scne.models._atomic import write_atomically
+from scne.models._export_classes import ClassMap, shown_classes
 from scne.models._export_plan import Branch, ExportPlan, Nodes, export_plan, shown_columns, shown_outputs
 
 _USE = '''
@@ -32,14 +33,49 @@ def predict_rows(rows: Any) -> list[{kind}]:
 if __name__ == "__main__":
     _run(predict, COLUMNS, GAPS, needs_names={needs_names})
 '''
+_USE_CLASSES = '''
+def predict_proba(row: Any) -> list[float]:
+    """The probabilities of the classes for one row, in the order of CLASSES.
+
+    row: numbers in the order of COLUMNS, or a mapping from their names to numbers
+    """
+    return _answer(row)[1:]
+
+
+def predict(row: Any) -> {kind}:
+    """The most probable class of one row; `row` as for predict_proba."""
+    return _answer(row)[0]
+
+
+def predict_proba_rows(rows: Any) -> list[list[float]]:
+    """Probabilities for many rows, as a list of lists."""
+    return [predict_proba(row) for row in rows]
+
+
+def predict_rows(rows: Any) -> list[{kind}]:
+    """Classes of many rows, as a list."""
+    return [predict(row) for row in rows]
+
+
+def _answer(row: Any) -> list[Any]:
+    """The class and the probabilities."""
+    values = _in_order(row, COLUMNS)
+    numbers = [_finite(value, name) for value, name in zip(values, COLUMNS, strict=True)]
+    scores = _scores(_outputs(numbers, BRANCHES, CONSTANTS), MAP)
+    return [CLASSES[scores.index(max(scores))], *_probabilities(scores, MAP["floor"])]
+
+
+if __name__ == "__main__":
+    _run(_answer, COLUMNS, GAPS, needs_names=False)
+'''
 
 
 def to_python(model: Any, path: str | os.PathLike[str] | None = None) -> str:
-    """A fitted model as the text of a Python file; see `PredictingRegressor.to_python`.
+    """A fitted model as the text of a Python file; see the methods of regressors and classifiers.
 
     Parameters
     ----------
-    model : SCNERegressor, DNNERegressor, SCNRegressor or RVFLRegressor
+    model : SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier or SCNClassifier
     path : str or path-like, optional
 
     Examples
@@ -65,7 +101,8 @@ def to_python(model: Any, path: str | os.PathLike[str] | None = None) -> str:
         "",
         *_functions(_python_runtime),
         *(_functions(_python_columns) if plan.encoder is not None else []),
-        _use(plan),
+        *(_functions(_python_classes) if plan.classes is not None else []),
+        _use(plan) if plan.classes is None else _use_classes(plan.classes),
     ]
     source = "\n".join(parts)
     if path is not None:
@@ -75,7 +112,12 @@ def to_python(model: Any, path: str | os.PathLike[str] | None = None) -> str:
 
 def _heading(plan: ExportPlan) -> Iterable[str]:
     yield from plan.facts
-    yield f"predict(row) gives {shown_outputs(plan)}."
+    if plan.classes is None:
+        yield f"predict(row) gives {shown_outputs(plan)}."
+    else:
+        yield "predict(row) gives the class, predict_proba(row) the probabilities of the classes"
+        yield from (f"  {line}" for line in shown_classes(plan.classes))
+        yield "in this order."
     if plan.encoder is None:
         yield "A row has the columns"
         yield from (f"  {line}" for line in shown_columns(plan))
@@ -84,7 +126,8 @@ def _heading(plan: ExportPlan) -> Iterable[str]:
         yield "A row is a mapping from column names to values as they are in the table (None where one is missing):"
         for encoding in plan.encoder.encodings:
             yield f"  {encoding.column!r}: {_KINDS[encoding.kind]}"
-    yield "As a program this file reads CSV rows from standard input and writes a prediction for each."
+    written = "a prediction" if plan.classes is None else "the class and the probabilities"
+    yield f"As a program this file reads CSV rows from standard input and writes {written} for each."
 
 
 _KINDS = {
@@ -111,11 +154,26 @@ def _data(plan: ExportPlan) -> Iterable[str]:
         yield from (f"    {_encoding(encoding)!r}," for encoding in plan.encoder.encodings)
         yield "]"
         yield f"REFUSE_MISSING = {plan.encoder.missing == 'refuse'}"
+    if plan.classes is not None:
+        yield from _class_data(plan.classes)
     yield f"CONSTANTS = {plan.constants.tolist()!r}"
     yield "BRANCHES = ["
     for branch in plan.branches:
         yield from _branch(branch)
     yield "]"
+
+
+def _class_data(classes: ClassMap) -> Iterable[str]:
+    fields = {
+        "slopes": classes.slopes.tolist(),
+        "biases": classes.biases.tolist(),
+        "least": classes.least,
+        "most": classes.most,
+        "softness": classes.softness,
+        "floor": classes.floor,
+    }
+    yield f"CLASSES = {list(classes.labels)!r}"
+    yield f"MAP = {fields!r}"
 
 
 def _branch(branch: Branch) -> Iterable[str]:
@@ -177,6 +235,10 @@ def _functions(module: Any) -> list[str]:
         value for value in vars(module).values() if inspect.isfunction(value) and value.__module__ == module.__name__
     ]
     return [f"\n{inspect.getsource(function)}" for function in own]
+
+
+def _use_classes(classes: ClassMap) -> str:
+    return _USE_CLASSES.format(kind=type(classes.labels[0]).__name__)
 
 
 def _use(plan: ExportPlan) -> str:
