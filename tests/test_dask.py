@@ -52,7 +52,11 @@ def assert_same(model, local, X, y):
 
 @pytest.fixture(scope="module")
 def cluster():
+    # Some seconds after a worker was lost, a cluster gives up on it if it is away just then: a second kill at that
+    # moment would cost the worker itself.
+    patient = {"distributed.deploy.lost-worker-timeout": "10m"}
     with (
+        dask.config.set(patient),
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
