@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
 from scne.estimators._members import ensemble_system, matrix_free_system, member_outputs
 from scne.networks import ACTIVATIONS, HiddenLayer, joint_outputs
@@ -381,6 +381,14 @@ def blas_threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
 
+@pytest.fixture
+def uncontrolled_blas():
+    """Since threadpoolctl 3.8 the first thread that sets a limit keeps OpenBLAS to itself; here no one has begun."""
+    release = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
+
+
 def test_blas_has_its_threads_back_after_the_engine():
     before = blas_threads()
     with Engine(2):
@@ -399,7 +407,7 @@ def test_blas_keeps_to_one_thread_until_the_last_of_overlapping_engines_ends():
     assert blas_threads() == before
 
 
-def test_an_engine_of_another_thread_that_ends_meanwhile_leaves_blas_alone():
+def test_an_engine_of_another_thread_that_ends_meanwhile_leaves_blas_alone(uncontrolled_blas):
     before = blas_threads()
     entered, may_end = threading.Event(), threading.Event()
 
@@ -418,7 +426,7 @@ def test_an_engine_of_another_thread_that_ends_meanwhile_leaves_blas_alone():
     assert blas_threads() == before
 
 
-def test_the_engine_has_its_way_while_another_thread_controls_blas():
+def test_the_engine_has_its_way_while_another_thread_controls_blas(uncontrolled_blas):
     before = blas_threads()
     set_once, may_end = threading.Event(), threading.Event()
 
