@@ -20,6 +20,7 @@ from scne import SCNERegressor, SCNRegressor
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- ingredients:begin -->", "<!-- ingredients:end -->"
+SECOND_ROUND, TWO_FITS = "a second round: 20 nodes more for each network", "mean of two fits, other seeds"
 # Changes of the base model, and of the ensemble.
 VARIANTS: dict[str, tuple[dict, dict]] = {
     "the recipe": ({}, {}),
@@ -35,6 +36,12 @@ VARIANTS: dict[str, tuple[dict, dict]] = {
     "lambda = 0.1, as in the paper": ({}, {"decorrelation": 0.1}),
     "joint fit (lambda at its end)": ({}, {"decorrelation": 1.1999}),
     "inputs not limited to their range": ({"clip_inputs": False}, {}),
+    "search on all rows": ({"pool_rows": None}, {}),
+    "scopes one after the other": ({"scope_search": "first"}, {}),
+    "sigmoid nodes": ({"activation": "sigmoid"}, {}),
+    "direct links": ({"direct_link": True}, {}),
+    SECOND_ROUND: ({}, {}),
+    TWO_FITS: ({}, {}),
     "twice the rounds of tuning": ({"tuning_epochs": 20}, {}),
     "twelve networks": ({}, {"n_estimators": 12}),
 }
@@ -52,11 +59,18 @@ def measure(path: Path, fold: int, variant: str) -> dict:
     """Error and seconds of one variant on one set."""
     base, ensemble = VARIANTS[variant]
     X, y, fresh, truth = read_split(path, fold)
-    model = SCNERegressor(SCNRegressor.tuned(**base), **{"trend": "judged", **ensemble}, random_state=0)
+    models = [
+        SCNERegressor(SCNRegressor.tuned(**base), **{"trend": "judged", **ensemble}, random_state=seed)
+        for seed in range(2 if variant == TWO_FITS else 1)
+    ]
     start = time.perf_counter()
-    model.fit(X, y)
+    for model in models:
+        model.fit(X, y)
+        if variant == SECOND_ROUND:
+            model.add_nodes(20, X, y)
     seconds = time.perf_counter() - start
-    error = float(np.sqrt(np.mean((model.predict(fresh) - truth) ** 2)) / y.std())
+    predicted = np.mean([model.predict(fresh) for model in models], axis=0)
+    error = float(np.sqrt(np.mean((predicted - truth) ** 2)) / y.std())
     return {"set": path.stem, "fold": fold, "variant": variant, "error": error, "seconds": seconds}
 
 

@@ -1,18 +1,15 @@
 """The command as a user runs it: a real process, a real terminal, real files."""
 
 import os
-import pty
 import re
-import select
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from commands import SCNE, seen_on_terminal
 
 import scne
-
-SCNE = [sys.executable, "-c", "from scne.cli import main; main()"]
 
 
 def run(*arguments, cwd, **environment):
@@ -109,24 +106,7 @@ def test_version_and_help(tmp_path):
 
 
 def test_progress_is_shown_on_a_terminal(tmp_path):
-    main_end, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [*SCNE, "demo", "--quick"],
-        cwd=tmp_path,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"},
-        stdout=subprocess.DEVNULL,
-        stderr=terminal,
-    )
-    os.close(terminal)
-    seen = b""
-    while process.poll() is None or select.select([main_end], [], [], 0)[0]:
-        if select.select([main_end], [], [], 0.1)[0]:
-            try:
-                seen += os.read(main_end, 65536)
-            except OSError:
-                break
-    os.close(main_end)
-    assert process.wait() == 0
+    seen = seen_on_terminal([*SCNE, "demo", "--quick"], tmp_path)
     for stage in (b"building pollutants", b"building weather", b"building calendar", b"walking along lambda"):
         assert stage in seen
 

@@ -3,18 +3,16 @@
 import json
 import os
 import pickle
-import pty
-import select
 import subprocess
 import sys
+from functools import partial
 
 import pytest
+from commands import SCNE, run_here, seen_on_terminal
 from data_server import N_ROWS, packed, serving, small, text_of
 
-from scne.cli import main
 from scne.datasets import DATASETS, Place, Remote
 
-SCNE = [sys.executable, "-c", "from scne.cli import main; main()"]
 # The same command where `year` is a data set of a few rows, on a server that runs here.
 SMALL = """
 import os, pickle
@@ -98,13 +96,7 @@ def here(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SCNE_DATA", str(tmp_path / "home"))
     monkeypatch.setenv("COLUMNS", "80")
 
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["scne", "data", *arguments])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return stopped.value.code, *capsys.readouterr()
-
-    return call
+    return partial(run_here, monkeypatch, capsys, "data")
 
 
 def test_where_prints_the_folder_and_nothing_else(here, tmp_path):
@@ -158,22 +150,7 @@ def test_mistakes_end_in_a_sentence(here, arguments, words, tmp_path):
 def test_a_bar_is_shown_on_a_terminal(server, tmp_path):
     records = tmp_path / "records.pickle"
     records.write_bytes(pickle.dumps([small("year", TEXT, Place("here", (server.add("year.zip", ZIP),)))]))
-    main_end, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", SMALL, "data", "fetch", "year", "--home", tmp_path / "home"],
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "RECORDS": str(records)},
-        stdout=subprocess.DEVNULL,
-        stderr=terminal,
-    )
-    os.close(terminal)
-    seen = b""
-    while process.poll() is None or select.select([main_end], [], [], 0)[0]:
-        if select.select([main_end], [], [], 0.1)[0]:
-            try:
-                seen += os.read(main_end, 65536)
-            except OSError:
-                break
-    os.close(main_end)
-    assert process.wait() == 0
+    fetch = [sys.executable, "-c", SMALL, "data", "fetch", "year", "--home", tmp_path / "home"]
+    seen = seen_on_terminal(fetch, RECORDS=str(records))
     for stage in (b"downloading year", b"verifying year", b"parsing year"):
         assert stage in seen

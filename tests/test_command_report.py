@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -17,13 +16,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from commands import SCNE, run_here
 from headless_chromium import Chromium, find_chromium
 from sklearn.metrics import mean_absolute_error, r2_score
 from test_paper_page import Outline
 
 import scne
 from scne import RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.cli import main
 from scne.cli._report import make_report
 from scne.cli._report_importances import add_importances
 from scne.report import Page
@@ -79,9 +78,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def finished(folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from scne.cli import main; main()"]
     return subprocess.run(
-        [*command, "report", "files.scne", "test.parquet", "--out", "files.html", "--verbose", "--json"],
+        [*SCNE, "report", "files.scne", "test.parquet", "--out", "files.html", "--verbose", "--json"],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -107,14 +105,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], fol
 
     def call(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.chdir(folder)
-        monkeypatch.setattr(sys, "argv", ["scne", "report", *arguments])
-        status = 0
-        try:
-            main()
-        except SystemExit as ended:
-            status = int(ended.code or 0)
-        shown = capsys.readouterr()
-        return status, shown.out, re.sub(r"\s+", " ", shown.err)
+        status, out, error = run_here(monkeypatch, capsys, "report", *arguments)
+        return status, out, re.sub(r"\s+", " ", error)
 
     return call
 

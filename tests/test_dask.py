@@ -5,7 +5,6 @@ import pickle
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 
@@ -14,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from commands import SCNE
 from sklearn.base import clone
 
 import scne
@@ -26,7 +26,6 @@ import dask.array as da  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 from distributed import Client, LocalCluster  # noqa: E402
 
-SCNE = [sys.executable, "-c", "from scne.cli import main; main()"]
 NAMES = ["a_one", "a_two", "b_one", "b_two"]
 # Not a multiple of any stripe, and chunks that end in the middle of stripes.
 N_ROWS = 20_300

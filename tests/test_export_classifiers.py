@@ -6,20 +6,20 @@ import json
 import os
 import subprocess
 import sys
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import onnx
 import onnxruntime
 import pandas as pd
 import pytest
+from commands import run_here
 from export_models import COLUMNS, array_rows, arrays, dated_frame, dated_rows
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import scne
 from scne import SCNClassifier, SCNEClassifier, SCNRegressor
-from scne.cli import main
 from scne.estimators._class_probabilities import LEAST, MOST, ProbabilityMap
 from scne.models import ExportError, ModelFileError, to_onnx
 
@@ -412,17 +412,8 @@ def test_a_loaded_classifier_is_written_as_the_first_one(tmp_path, name, method)
 
 @pytest.fixture
 def command(tmp_path, monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", ["scne", *arguments])
-        status = 0
-        try:
-            main()
-        except SystemExit as stop:
-            status = stop.code or 0
-        return (status, *capsys.readouterr())
-
-    return run
+    monkeypatch.chdir(tmp_path)
+    return partial(run_here, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from commands import SCNE
 
 import scne
 from scne import SCNERegressor, SCNRegressor
 from scne.passes import listening
 from scne.rows import EncoderLearner, open_rows
 
-SCNE = [sys.executable, "-c", "from scne.cli import main; main()"]
 N_ROWS = 9_000
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from commands import SCNE
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +22,6 @@ from scne.estimators._network import draw_seed
 from scne.models import load_model, save_model
 from scne.rows import ArrayRows, open_rows
 
-SCNE = [sys.executable, "-c", "from scne.cli import main; main()"]
 small = {"n_candidates": 20}
 GROUPS = [[0, 1], [1, 2], [3]]
 

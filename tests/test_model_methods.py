@@ -3,20 +3,20 @@
 import json
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import onnx
 import pytest
+from commands import SCNE, run_here
 from export_models import array_model, array_rows
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import scne
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.cli import main
 from scne.models import ExportError, ModelFileError
 
-SCNE = [sys.executable, "-c", "from scne.cli import main; main()"]
 MODELS = ["rvfl", "scn that watches", "dnne", "scne judged"]
 METHODS = {"save": ".scne", "to_onnx": ".onnx", "to_c": ".h", "to_python": ".py"}
 
@@ -100,19 +100,8 @@ def stored(tmp_path_factory):
 
 @pytest.fixture
 def command(stored, monkeypatch, capsys):
-    """The command in this process: starting a new one for each case would take most of the time."""
-
-    def run(*arguments):
-        monkeypatch.chdir(stored)
-        monkeypatch.setattr(sys, "argv", ["scne", *arguments])
-        status = 0
-        try:
-            main()
-        except SystemExit as stop:
-            status = stop.code or 0
-        return (status, *capsys.readouterr())
-
-    return run
+    monkeypatch.chdir(stored)
+    return partial(run_here, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize(

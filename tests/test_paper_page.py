@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -15,6 +14,7 @@ from typing import Any
 
 import matplotlib
 import pytest
+from commands import SCNE
 from headless_chromium import Chromium, find_chromium
 from paper_example import KNOWN, ensembles_year, result, table, write_example
 
@@ -365,7 +365,7 @@ def test_same_results_same_bytes(tmp_path: Path) -> None:
 
 
 def scne(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from scne.cli import main; main()", "paper", "report", *arguments]
+    command = [*SCNE, "paper", "report", *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
 
 

@@ -10,6 +10,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+from commands import SCNE, seen_on_terminal
 
 from scne.paper import EXPERIMENTS, check_result, experiment_titles, published, run_experiments
 from scne.report import read_results
@@ -17,7 +18,6 @@ from scne.report import read_results
 # Whole experiments in processes of their own: minutes, not seconds.
 pytestmark = pytest.mark.slow
 
-SCNE = [sys.executable, "-c", "from scne.cli import main; main()"]
 # Kept from one run to the next only where a run was not finished.
 TIMES = ("seconds", "finished")
 
@@ -62,6 +62,14 @@ def quick(tmp_path_factory):
 @pytest.fixture(scope="module")
 def results(quick):
     return {path.stem: json.loads(path.read_text()) for path in sorted((quick[0] / "scne-paper").glob("*.json"))}
+
+
+def test_units_are_counted_on_a_terminal(tmp_path):
+    command = [*SCNE, "paper", "run", "data-plots", "--quick"]
+    seen = seen_on_terminal(command, tmp_path, SCNE_DATA=str(tmp_path / "no-data"))
+    assert b"data-plots" in seen
+    assert b" 1/2 " in seen
+    assert b" 2/2 " in seen
 
 
 def test_every_experiment_leaves_a_valid_result_and_nothing_else(quick, results):

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +10,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from commands import SCNE
 from sklearn.exceptions import NotFittedError
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
 from scne.models import load_model, save_model
 from scne.networks import StopReason
 
-SCNE = [sys.executable, "-c", "from scne.cli import main; main()"]
 small = {"n_candidates": 20}
 GROUPS = {"gases": ["a", "b"], "weather": ["c"], "calendar": ["d"]}
 
