@@ -1,6 +1,7 @@
 """The documentation says what is so: links lead somewhere, names are in the reference, parameters and code agree."""
 
 import inspect
+import itertools
 import re
 import tomllib
 from collections.abc import Iterator
@@ -105,6 +106,28 @@ def test_every_name_in_the_reference_exists():
     for name in re.findall(r"^   (\w+(?:\.\w+)?)$", text, flags=re.MULTILINE):
         module, _, rest = name.rpartition(".")
         assert hasattr(inspect.importlib.import_module(f"scne.{module}".rstrip(".")), rest), name
+
+
+def cells_of(page: str, heading: str) -> list[list[str]]:
+    """The cells of the table of a page that has this heading, line by line."""
+    lines = (DOCS / page).read_text(encoding="utf-8").splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith(heading)) + 2
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines[start:])
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def test_the_comparison_quotes_the_table_of_accuracy():
+    measured = {
+        model: (wins, ratio, seconds, size)
+        for model, _, wins, ratio, seconds, _, size in cells_of("accuracy.md", "| model          | rank |")
+    }
+    quoted = cells_of("comparison.md", "| against |")
+    assert {row[1].strip("`") for row in quoted} == set(measured)
+    for _, model, wins, ratio, seconds, size in quoted:
+        true_wins, true_ratio, true_seconds, true_size = measured[model.strip("`")]
+        assert (wins, size) == (true_wins, true_size), model
+        assert not ratio or abs(float(ratio) - float(true_ratio)) <= 0.00501, model
+        assert abs(float(seconds.replace(",", "")) - float(true_seconds.replace(",", ""))) <= 0.501, model
 
 
 def parameter_sections() -> dict[str, SimpleNamespace]:
