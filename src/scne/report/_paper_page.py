@@ -56,8 +56,9 @@ def _lead(results: Sequence[Result], missing: int) -> str:
     if fair.judged:
         words.append(f"{fair.within} of {fair.judged} numbers lie within the paper's spread.")
     if apart:
+        counted = "more" if fair.judged else "numbers"
         words.append(
-            f"{apart} more stand beside the paper's without a verdict: they come from other rows or a smaller run."
+            f"{apart} {counted} stand beside the paper's without a verdict: they come from other rows or a smaller run."
         )
     return " ".join(words)
 
