@@ -1,5 +1,8 @@
 """Every solver on problems with known solutions, and what each says about how it went."""
 
+import copy
+import pickle
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +25,8 @@ from scne.ncl import (
     decorrelation_limit,
     factor_block,
     lambda_path,
+    spectral_radius_gauss_seidel,
+    spectral_radius_jacobi,
     system_matrix,
 )
 
@@ -347,3 +352,56 @@ def test_solving_leaves_the_system_as_it_was():
     decorrelation_bounds(system, 0.1)
     np.testing.assert_array_equal(system.gram, gram)
     np.testing.assert_array_equal(system.moments, moments)
+
+
+RADII = {"jacobi": spectral_radius_jacobi, "gauss-seidel": spectral_radius_gauss_seidel}
+
+
+@pytest.mark.parametrize("name", RADII)
+@pytest.mark.parametrize(
+    "passed_on",
+    [
+        lambda solution: solution,
+        lambda solution: pickle.loads(pickle.dumps(solution)),
+        copy.copy,
+        copy.deepcopy,
+        replace,
+        lambda solution: solution.within(nullcontext),
+    ],
+    ids=["itself", "pickle", "copy", "deepcopy", "replace", "within"],
+)
+def test_spectral_radius_is_computed_when_first_read_and_survives_copies(name, passed_on):
+    system, ridge = make_system(hidden_outputs((3, 4, 2)), n_outputs=2), np.array([0.1, 0.2, 0.3])
+    solution = SOLVERS[name]().solve(system, 0.8, ridge)
+    assert callable(vars(solution)["spectral_radius"])
+    other = passed_on(solution)
+    expected = RADII[name](system, 0.8, ridge)
+    assert other.spectral_radius == solution.spectral_radius == expected
+    assert type(vars(other)["spectral_radius"]) is float
+    assert f"spectral_radius={expected!r}" in repr(other)
+    assert (other.status, other.n_iter, other.solver) == (solution.status, solution.n_iter, name)
+    np.testing.assert_array_equal(other.weights, solution.weights)
+
+
+def test_spectral_radius_is_computed_within_a_context():
+    system = make_system(hidden_outputs((3, 4)))
+    entered = []
+
+    @contextmanager
+    def noted():
+        entered.append("in")
+        yield
+        entered.append("out")
+
+    solution = BlockGaussSeidel().solve(system, 0.8, 0.1).within(noted)
+    assert entered == []
+    assert solution.spectral_radius == spectral_radius_gauss_seidel(system, 0.8, 0.1)
+    assert solution.spectral_radius is not None
+    assert entered == ["in", "out"]
+    direct = Cholesky().solve(system, 0.8, 0.1)
+    assert direct.within(noted).spectral_radius is None
+
+
+@pytest.mark.parametrize("name", RADII)
+def test_matrix_free_solves_know_no_spectral_radius(name):
+    assert SOLVERS[name]().solve(matrix_free(make_system(hidden_outputs((3, 4)))), 0.8, 0.1).spectral_radius is None

@@ -139,6 +139,9 @@ def _solve_weights(system: LinearSystem, settings: WeightSettings, held_out: Hel
     _warn_before(name, system, decorrelation, ridge)
     solver = make_solver(name, max_iter=settings.max_iter, tol=settings.tol, step_tol=settings.step_tol)
     solution = solver.solve(system, decorrelation, ridge)
+    if system.n_nodes <= SERIAL_NODES:
+        # What is computed later, when somebody asks, has the same bits as if it were computed here.
+        solution = solution.within(single_threaded_blas)
     _warn_after(solution)
     return SolvedWeights(solution, decorrelation, ridge, choice)
 

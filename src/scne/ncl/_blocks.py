@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 from scipy.linalg import lapack
 
+from scne.ncl._lapack import factor_cholesky, solve_triangular
 from scne.ncl._system import Array, EnsembleSystem, LinearSystem
 
 EPS = float(np.finfo(np.float64).eps)
@@ -29,8 +30,8 @@ def safe_cholesky(matrix: Array) -> Array | None:
     if one_norm == 0.0:
         return None
     # The transpose of a C-ordered array is what LAPACK can overwrite without a copy.
-    factor, info = lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
-    if info != 0:
+    factor = matrix.T
+    if factor_cholesky(factor) != 0:
         return None
     reciprocal_condition, _ = lapack.dpocon(factor, one_norm, uplo="L")
     return factor if reciprocal_condition > EPS * len(matrix) else None
@@ -71,15 +72,40 @@ class BlockFactor:
 
     def whiten(self, rhs: Array) -> Array:
         """W'rhs, where W'(H_m'WH_m + r_m I)W = I, shape (rank, k)."""
-        if self.lower is None:
-            return self._basis.T @ rhs
-        return linalg.solve_triangular(self.lower, rhs, lower=True, check_finite=False)
+        out = np.empty((self.rank, rhs.shape[1]), order="F")
+        self.whiten_into(rhs, out)
+        return out
 
     def unwhiten(self, rhs: Array) -> Array:
         """W rhs, back to weights, shape (L_m, k)."""
+        n_nodes = self.lower.shape[0] if self.lower is not None else self._basis.shape[0]
+        out = np.empty((n_nodes, rhs.shape[1]), order="F")
+        self.unwhiten_into(rhs, out)
+        return out
+
+    def whiten_into(self, rhs: Array, out: Array) -> None:
+        """Write W'rhs into `out` (rank, k), whose columns are contiguous; `out` may be `rhs` itself."""
         if self.lower is None:
-            return self._basis @ rhs
-        return linalg.solve_triangular(self.lower, rhs, lower=True, trans="T", check_finite=False)
+            np.matmul(self._basis.T, rhs, out=out)
+        else:
+            out[...] = rhs
+            solve_triangular(self.lower, out)
+
+    def whiten_columns_into(self, rows: Array, out: Array) -> None:
+        """Write rows W into `out` (k, rank), whose columns are contiguous; `out` may be `rows` itself."""
+        if self.lower is None:
+            np.matmul(rows, self._basis, out=out)
+        else:
+            out[...] = rows
+            solve_triangular(self.lower, out, right=True, transpose=True)
+
+    def unwhiten_into(self, rhs: Array, out: Array) -> None:
+        """Write W rhs into `out` (L_m, k), whose columns are contiguous; `out` may be `rhs` itself."""
+        if self.lower is None:
+            np.matmul(self._basis, rhs, out=out)
+        else:
+            out[...] = rhs
+            solve_triangular(self.lower, out, transpose=True)
 
 
 def factor_block(block: Array, ridge: float) -> BlockFactor:
@@ -132,13 +158,17 @@ class BlockDiagonal:
 
     def whiten(self, rhs: Array) -> Array:
         """W'rhs, where W'Dr W = I, shape (rank, k)."""
-        pairs = zip(self.factors, self.nodes, strict=True)
-        return np.concatenate([factor.whiten(rhs[nodes]) for factor, nodes in pairs])
+        out = np.empty((self.rank, rhs.shape[1]), order="F")
+        for factor, nodes, ranks in zip(self.factors, self.nodes, self.ranks, strict=True):
+            factor.whiten_into(rhs[nodes], out[ranks])
+        return out
 
     def unwhiten(self, rhs: Array) -> Array:
         """W rhs, shape (L, k)."""
-        pairs = zip(self.factors, self.ranks, strict=True)
-        return np.concatenate([factor.unwhiten(rhs[rows]) for factor, rows in pairs])
+        out = np.empty((self.nodes[-1].stop, rhs.shape[1]), order="F")
+        for factor, nodes, ranks in zip(self.factors, self.nodes, self.ranks, strict=True):
+            factor.unwhiten_into(rhs[ranks], out[nodes])
+        return out
 
 
 def factor_blocks(system: LinearSystem, ridge: ArrayLike) -> BlockDiagonal:
@@ -157,11 +187,14 @@ def coupling(system: EnsembleSystem, blocks: BlockDiagonal) -> Array:
     coordinates A(lambda) is c1 I + c2 S, the block Jacobi iteration matrix is -(c2/c1) S, and the generalised
     eigenvalues of K = G + R against Dr are mu = 1 + sigma(S): one matrix serves the bounds and the path.
     """
-    S = np.zeros((blocks.rank, blocks.rank), order="F")
-    for m, factor in enumerate(blocks.factors):
-        if m > 0:
-            left = slice(0, blocks.nodes[m].start)
-            rows = factor.whiten(system.gram[blocks.nodes[m], left])
-            for q in range(m):
-                S[blocks.ranks[m], blocks.ranks[q]] = blocks.factors[q].whiten(rows[:, blocks.nodes[q]].T).T
+    n_nodes = blocks.nodes[-1].stop
+    # G is symmetric, and the transpose of a C-ordered array has contiguous columns.
+    gram = system.gram.T
+    half = np.zeros((blocks.rank, n_nodes), order="F")
+    # With full rank both whitenings are done in place.
+    S = half if blocks.rank == n_nodes else np.zeros((blocks.rank, blocks.rank), order="F")
+    for factor, nodes, ranks in zip(blocks.factors, blocks.nodes, blocks.ranks, strict=True):
+        factor.whiten_into(gram[nodes, : nodes.start], half[ranks, : nodes.start])
+    for factor, nodes, ranks in zip(blocks.factors, blocks.nodes, blocks.ranks, strict=True):
+        factor.whiten_columns_into(half[ranks.stop :, nodes], S[ranks.stop :, ranks])
     return S

@@ -90,8 +90,11 @@ def choose(
         bound = limit(path.ridge) if callable(limit) else limit
         lambdas = path.decorrelations
         allowed = (lambdas == 0) | (lambdas < (np.inf if bound is None else bound))
-        score = path.gcv if held_out is None else _held_out_squares(path.weights_at(lambdas), held_out)
-        return _Scored(lambdas, np.where(allowed, score, np.inf), path.errors)
+        if held_out is None:
+            return _Scored(lambdas, np.where(allowed, path.gcv, np.inf), path.errors)
+        squares = path.squares(held_out)
+        assert squares.held_out is not None
+        return _Scored(lambdas, np.where(allowed, squares.held_out, np.inf), np.sqrt(squares.training))
 
     found = list(run(scored, candidates))
     lambdas = found[0].decorrelations
@@ -113,14 +116,3 @@ def choose(
         errors=np.stack([one.errors for one in found]),
         criterion="generalised cross-validation" if held_out is None else "held-out rows",
     )
-
-
-def _held_out_squares(weights: Array, held_out: EnsembleSystem) -> Array:
-    """Mean squared error on the held-out rows of each of several weights (k, L, q), shape (k,)."""
-    k, n_nodes, q = weights.shape
-    columns = weights.transpose(1, 0, 2).reshape(n_nodes, k * q)
-    square = np.sum(columns * held_out.product(columns), axis=0).reshape(k, q)
-    cross = np.einsum("klq,lq->kq", weights, held_out.moments)
-    n_members = held_out.n_members
-    squares = held_out.target_square - 2 / n_members * cross + square / n_members**2
-    return np.maximum(squares, 0.0).sum(axis=1) / (held_out.n_rows * q)

@@ -15,7 +15,7 @@ from scne.ncl._iteration import iterate
 from scne.ncl._solution import Solution, Status
 from scne.ncl._system import Array, EnsembleSystem, LinearSystem
 
-# The eigenvalues cost about 25 L^3: up to this size less than a tenth of a second.
+# The eigenvalues cost about 25 L^3: up to this size, when somebody asks, less than a tenth of a second.
 REPORT_NODES = 300
 
 
@@ -56,10 +56,10 @@ class BlockGaussSeidel:
             keep_weights_history=self.keep_weights_history,
             solver=self.name,
         )
-        if isinstance(system, EnsembleSystem) and system.n_nodes <= REPORT_NODES:
-            solution = replace(solution, spectral_radius=iteration_radius(system, blocks, c))
         if solution.status is Status.DIVERGED:
-            return replace(solution, decorrelation_bound=decorrelation_limit(system.n_members))
+            solution = replace(solution, decorrelation_bound=decorrelation_limit(system.n_members))
+        if isinstance(system, EnsembleSystem) and system.n_nodes <= REPORT_NODES:
+            return replace(solution, spectral_radius=lambda: iteration_radius(system, blocks, c))
         return solution
 
 

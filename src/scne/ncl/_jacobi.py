@@ -21,8 +21,8 @@ class BlockJacobi:
 
     beta_m <- (1/c1) (H_m'H_m + r_m I)^-1 H_m'(y - c2 sum_{q != m} H_q beta_q), from the naive ensemble on. It
     converges on every data set for lambda < M^2 / (2 (M-1)^2), and on given data exactly as far as
-    `decorrelation_bounds(...).jacobi_exact`.  The spectral radius is reported for systems of up to 1,500
-    nodes, where it costs less than the iteration; ask `spectral_radius_jacobi` for it beyond.
+    `decorrelation_bounds(...).jacobi_exact`.  The solution has the spectral radius of systems of up to 1,500
+    nodes, computed when it is first read; ask `spectral_radius_jacobi` for it beyond.
 
     Parameters
     ----------
@@ -70,9 +70,13 @@ class BlockJacobi:
             keep_weights_history=self.keep_weights_history,
             solver=self.name,
         )
-        diverged = solution.status is Status.DIVERGED
-        if isinstance(system, EnsembleSystem) and (diverged or system.n_nodes <= DENSE_NODES):
+        if solution.status is Status.DIVERGED:
+            # The message tells the bound, so that the eigenvalues are needed at once.
+            if not isinstance(system, EnsembleSystem):
+                return replace(solution, decorrelation_bound=any_data_bound(system.n_members))
             strength = largest_coupling(system, blocks)
-            bound = exact_bound(strength, system.n_members) if diverged else None
+            bound = exact_bound(strength, system.n_members)
             return replace(solution, spectral_radius=abs(c.c2 / c.c1) * strength, decorrelation_bound=bound)
-        return replace(solution, decorrelation_bound=any_data_bound(system.n_members)) if diverged else solution
+        if isinstance(system, EnsembleSystem) and system.n_nodes <= DENSE_NODES:
+            return replace(solution, spectral_radius=lambda: abs(c.c2 / c.c1) * largest_coupling(system, blocks))
+        return solution

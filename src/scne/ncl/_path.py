@@ -25,6 +25,21 @@ INTERPOLATION = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
+class PathSquares:
+    """Mean squared errors of a path over rows and outputs.
+
+    Attributes
+    ----------
+    training : (k,) array
+    held_out : (k,) array or None
+        On the rows of another system, where one was given.
+    """
+
+    training: Array
+    held_out: Array | None
+
+
+@dataclass(frozen=True, eq=False)
 class LambdaPath:
     """The ensemble's fit for many decorrelations at once.
 
@@ -35,7 +50,7 @@ class LambdaPath:
     ridge : (M,) array
         r_m of Remark 2.
     errors : (k,) array
-        Root mean squared training error E_ens.
+        Root mean squared training error E_ens, computed when first asked for.
     degrees_of_freedom, gcv : (k,) arrays
         Trace of the smoother, and the generalised cross-validation score.  They need the eigenvectors, about
         as much work again as everything else, and so are computed when first asked for.
@@ -55,7 +70,6 @@ class LambdaPath:
 
     decorrelations: Array
     ridge: Array
-    errors: Array
     _system: EnsembleSystem = field(repr=False)
     _blocks: BlockDiagonal = field(repr=False)
     _reduced: Tridiagonal = field(repr=False)
@@ -64,10 +78,49 @@ class LambdaPath:
     def weights_at(self, decorrelation: ArrayLike) -> Array:
         """B(lambda), shape (L, q); for a (k,) array (k, L, q), at far less than the cost of k calls."""
         lambdas = np.atleast_1d(np.asarray(decorrelation, dtype=np.float64))
-        whitened = _whitened_weights(self._reduced, self._moments, lambdas, self._system.n_members)
-        weights = self._blocks.unwhiten(self._reduced.rotate(whitened))
-        stacked = weights.reshape(len(weights), len(lambdas), -1).transpose(1, 0, 2)
+        stacked = self._weights(self._turned_weights(lambdas)).transpose(2, 0, 1)
         return stacked if np.ndim(decorrelation) else stacked[0]
+
+    @cached_property
+    def errors(self) -> Array:
+        """Root mean squared training error E_ens, shape (k,)."""
+        return np.sqrt(self.squares().training)
+
+    def squares(self, held_out: EnsembleSystem | None = None) -> PathSquares:
+        """Mean squared errors on the path's own rows and, from the same weights, on those of a system `held_out`."""
+        per_chunk = max(1, CHUNK_NUMBERS // max(1, self._system.n_nodes * self._system.n_outputs))
+        training, judged = [], []
+        for first in range(0, len(self.decorrelations), per_chunk):
+            turned = self._turned_weights(self.decorrelations[first : first + per_chunk])
+            # Without ridges the training error needs no weights, and their rotation is half of the work that is left.
+            weights = self._weights(turned) if held_out is not None or self.ridge.any() else None
+            training.append(self._training_squares(turned, weights))
+            if held_out is not None and weights is not None:
+                judged.append(_squares_on(held_out, weights))
+        return PathSquares(np.concatenate(training), np.concatenate(judged) if held_out is not None else None)
+
+    def _turned_weights(self, lambdas: Array) -> Array:
+        """z = Q'W^-1 B for each lambda, shape (rank, q, k)."""
+        c1, c2 = _coefficients(lambdas, self._system.n_members)
+        return self._reduced.solve_shifted(c1, c2, self._moments)
+
+    def _weights(self, turned: Array) -> Array:
+        """B = W Q z, shape (L, q, k)."""
+        rank, q, k = turned.shape
+        columns = self._blocks.unwhiten(self._reduced.rotate(turned.reshape(rank, q * k)))
+        return columns.reshape(len(columns), q, k)
+
+    def _training_squares(self, turned: Array, weights: Array | None) -> Array:
+        """Mean squared training error for each lambda, shape (k,), without a product with G.
+
+        In turned coordinates B'(G + R)B = z'(I + T)z; only the ridge's share B'R B needs the weights themselves.
+        """
+        _, q, k = turned.shape
+        square = self._reduced.squares(turned.reshape(-1, q * k)).reshape(q, k)
+        if weights is not None:
+            ridges = node_ridge(self.ridge, self._system.sizes)
+            square -= (ridges @ np.square(weights.reshape(-1, q * k))).reshape(q, k)
+        return _mean_squares(self._system, _inner_products(self._moments, turned), square)
 
     @cached_property
     def degrees_of_freedom(self) -> Array:
@@ -78,9 +131,8 @@ class LambdaPath:
         if ridges.any():
             vectors = self._blocks.unwhiten(self._reduced.rotate(self._reduced.tridiagonal_eigenvectors))
             gains = mu - ridges @ np.square(vectors, out=vectors)
-        c = [coefficients(decorrelation, self._system.n_members) for decorrelation in self.decorrelations]
-        c1, c2 = np.array([x.c1 for x in c])[:, None], np.array([x.c2 for x in c])[:, None]
-        denominators = c1 + c2 * (mu - 1.0)
+        c1, c2 = _coefficients(self.decorrelations, self._system.n_members)
+        denominators = c1[:, None] + np.multiply.outer(c2, mu - 1.0)
         # Directions in which the joint fit of dependent nodes is undetermined carry no gain either.
         ratios = np.divide(gains, denominators, out=np.zeros_like(denominators), where=denominators > 1e-14)
         return ratios.sum(axis=1) / self._system.n_members
@@ -119,44 +171,34 @@ def lambda_path(system: LinearSystem, ridge: ArrayLike, decorrelations: ArrayLik
     blocks = factor_blocks(system, ridge)
     reduced = tridiagonalise(coupling(system, blocks))
     moments = reduced.rotate_back(blocks.whiten(system.moments))
-    ridges = node_ridge(ridge, system.sizes)
-    per_chunk = max(1, CHUNK_NUMBERS // max(1, system.n_nodes * system.n_outputs))
-    squares = [
-        _residual_squares(system, blocks, reduced, moments, ridges, lambdas[first : first + per_chunk])
-        for first in range(0, len(lambdas), per_chunk)
-    ]
-    errors = np.sqrt(np.concatenate(squares).sum(axis=1) / (system.n_rows * system.n_outputs))
     per_member = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (n_members,)).copy()
-    return LambdaPath(lambdas, per_member, errors, system, blocks, reduced, moments)
+    return LambdaPath(lambdas, per_member, system, blocks, reduced, moments)
 
 
-def _whitened_weights(reduced: Tridiagonal, moments: Array, lambdas: Array, n_members: int) -> Array:
-    """Q'W^-1 B for each lambda side by side, shape (rank, k q)."""
-    pairs = [coefficients(decorrelation, n_members) for decorrelation in lambdas]
-    return np.concatenate([reduced.solve_shifted(c.c1, c.c2, moments) for c in pairs], axis=1)
+def _coefficients(lambdas: Array, n_members: int) -> tuple[Array, Array]:
+    """c1 and c2 of Eq. (23) for each lambda, shapes (k,)."""
+    pairs = [coefficients(decorrelation, n_members) for decorrelation in lambdas.tolist()]
+    return np.array([pair.c1 for pair in pairs]), np.array([pair.c2 for pair in pairs])
 
 
-def _residual_squares(
-    system: EnsembleSystem,
-    blocks: BlockDiagonal,
-    reduced: Tridiagonal,
-    moments: Array,
-    ridges: Array,
-    lambdas: Array,
-) -> Array:
-    """y'y - (2/M) B'g + (1/M^2) B'G B for each lambda and output, shape (k, q), without a product with G.
+def _squares_on(system: EnsembleSystem, weights: Array) -> Array:
+    """Mean squared error on a system's rows of each of several weights (L, q, k), shape (k,)."""
+    n_nodes, q, k = weights.shape
+    columns = weights.reshape(n_nodes, q * k)
+    square = np.einsum("ij,ij->j", columns, system.product(columns)).reshape(q, k)
+    return _mean_squares(system, _inner_products(system.moments, weights), square)
 
-    In whitened coordinates B'(G + R)B = z'(I + T)z; only the ridge's share B'R B needs the weights
-    themselves.
-    """
-    z = _whitened_weights(reduced, moments, lambdas, system.n_members)
-    square = np.sum(z * (z + reduced.multiply(z)), axis=0).reshape(len(lambdas), -1)
-    if ridges.any():
-        weights = blocks.unwhiten(reduced.rotate(z))
-        square -= (ridges @ np.square(weights, out=weights)).reshape(len(lambdas), -1)
-    cross = np.sum(z.reshape(len(z), len(lambdas), -1) * moments[:, None, :], axis=0)
-    squares = system.target_square - 2 / system.n_members * cross + square / system.n_members**2
-    return np.maximum(squares, 0.0)
+
+def _inner_products(moments: Array, weights: Array) -> Array:
+    """g'b for each output and lambda, of moments (n, q) and weights (n, q, k), shape (q, k)."""
+    return np.matmul(moments.T[:, None, :], weights.transpose(1, 0, 2))[:, 0]
+
+
+def _mean_squares(system: EnsembleSystem, cross: Array, square: Array) -> Array:
+    """(y'y - (2/M) B'g + (1/M^2) B'G B) / (N q) from B'g and B'G B, shapes (q, k); shape (k,)."""
+    squares = system.target_square[:, None] - 2 / system.n_members * cross + square / system.n_members**2
+    # Rounding below zero is cut off.
+    return np.maximum(squares, 0.0).sum(axis=0) / (system.n_rows * system.n_outputs)
 
 
 def default_decorrelations(n_members: int, n: int = 100) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -47,6 +49,27 @@ _MESSAGES = {
 }
 
 
+class _WhenAsked:
+    """A field that may be given as a function, which is called when the field is first read.
+
+    The instance's dictionary holds the function, and from then on the number.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, solution: Solution | None, owner: type) -> float | None:
+        if solution is None:
+            return None  # what a dataclass takes for the default
+        value: float | Callable[[], float] | None = solution.__dict__[self.name]
+        if callable(value):
+            value = solution.__dict__[self.name] = value()
+        return value
+
+    def __set__(self, solution: Solution, value: float | Callable[[], float] | None) -> None:
+        solution.__dict__[self.name] = value
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """Output weights of the ensemble and the course of their computation.
@@ -64,7 +87,9 @@ class Solution:
     weights_history : (k + 1, L, q) array or None
         Every iterate from B0 on; None for direct solvers, or where it was not kept.
     spectral_radius : float or None
-        Of the iteration matrix; None when it was not computed.
+        Of the iteration matrix; None where there is none, or it costs too much.  Its eigenvalues can take longer
+        than the solve, so it may be given as a function, which is called when the radius is first read (`repr`,
+        `dataclasses.replace`, `pickle` and `copy` read it too).
     solver : str
         The solver's name in `SOLVERS`.
     decorrelation_bound : float or None
@@ -84,17 +109,40 @@ class Solution:
     n_iter: int
     error_history: Array
     weights_history: Array | None = field(default=None, repr=False)
-    spectral_radius: float | None = None
+    spectral_radius: _WhenAsked = _WhenAsked()
     solver: str = ""
     decorrelation_bound: float | None = None
     detail: str = ""
 
     def __getstate__(self) -> dict[str, Any]:
         # By its name: not every format of files knows what an enumeration is (skops does not).
-        return {**self.__dict__, "status": self.status.name}
+        return {**self.__dict__, "status": self.status.name, "spectral_radius": self.spectral_radius}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, status=Status[state["status"]])
+
+    def within(self, context: Callable[[], AbstractContextManager[Any]]) -> Solution:
+        """Return the same solution, whose spectral radius will be computed inside a context.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from contextlib import nullcontext
+        >>> late = Solution(np.zeros((2, 1)), Status.CONVERGED, 5, np.ones(6), spectral_radius=lambda: 0.5)
+        >>> late.within(nullcontext).spectral_radius
+        0.5
+        """
+        compute = self.__dict__["spectral_radius"]
+        if not callable(compute):
+            return self
+
+        def inside() -> float:
+            with context():
+                return float(compute())
+
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, spectral_radius=inside)
+        return other
 
     @property
     def message(self) -> str:

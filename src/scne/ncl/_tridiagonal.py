@@ -12,8 +12,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lapack
+from numpy.typing import NDArray
 
+from scne.ncl._lapack import (
+    apply_reflectors,
+    factor_tridiagonal,
+    reduce_to_tridiagonal,
+    solve_tridiagonal,
+    tridiagonal_eigensystem,
+)
 from scne.ncl._system import Array
 
 EPS = float(np.finfo(np.float64).eps)
@@ -27,8 +34,8 @@ class Tridiagonal:
     ----------
     diagonal, off_diagonal : (p,) and (p - 1,) arrays
         T.
-    reflectors, scales : (p - 1, p - 1) and (p - 1,) arrays
-        Q's reflectors, in the layout of LAPACK's QR (they leave the first coordinate alone).
+    reflectors, scales : (p, p) and (p - 1,) arrays
+        Q's reflectors below the first subdiagonal, as LAPACK's dsytrd leaves them.
     """
 
     diagonal: Array
@@ -43,37 +50,45 @@ class Tridiagonal:
 
     def rotate(self, vectors: Array) -> Array:
         """Q vectors, shape (p, k)."""
-        return self._apply(vectors, "N")
+        return self._apply(vectors, transpose=False)
 
     def rotate_back(self, vectors: Array) -> Array:
         """Q' vectors, shape (p, k)."""
-        return self._apply(vectors, "T")
+        return self._apply(vectors, transpose=True)
 
-    def _apply(self, vectors: Array, transpose: str) -> Array:
-        if self.size < 2:
-            return vectors
-        # LAPACK's own dormtr, which SciPy does not wrap, is this call on all rows but the first.
-        tail = np.array(vectors[1:], order="F")
-        workspace = 64 * tail.shape[1] + 64 * 65
-        tail, _, info = lapack.dormqr("L", transpose, self.reflectors, self.scales, tail, workspace, overwrite_c=1)
-        assert info == 0
-        return np.concatenate([vectors[:1], tail])
-
-    def multiply(self, vectors: Array) -> Array:
-        """T vectors, shape (p, k)."""
-        result = self.diagonal[:, None] * vectors
-        result[1:] += self.off_diagonal[:, None] * vectors[:-1]
-        result[:-1] += self.off_diagonal[:, None] * vectors[1:]
-        return result
-
-    def solve_shifted(self, shift: float, scale: float, rhs: Array) -> Array:
-        """(shift I + scale T)^-1 rhs; the pseudo-inverse where that matrix is not positive definite."""
+    def _apply(self, vectors: Array, transpose: bool) -> Array:
+        rotated = np.array(vectors, order="F")
         if self.size > 1:
-            diagonal, off_diagonal = shift + scale * self.diagonal, scale * self.off_diagonal
-            pivots, _, solution, info = lapack.dptsv(diagonal, off_diagonal, rhs)
-            # A singular matrix may slip through on rounding, with a pivot of that size.
-            if info == 0 and pivots.min() > self.size * EPS * diagonal.max():
-                return solution
+            apply_reflectors(self.reflectors, self.scales, rotated, transpose)
+        return rotated
+
+    def squares(self, vectors: Array) -> Array:
+        """v'(I + T)v for each of the vectors (p, k), shape (k,)."""
+        neighbours = self.off_diagonal @ (vectors[1:] * vectors[:-1])
+        return (1.0 + self.diagonal) @ np.square(vectors) + 2.0 * neighbours
+
+    def solve_shifted(self, shifts: Array, scales: Array, rhs: Array) -> Array:
+        """(shift I + scale T)^-1 rhs for each of n pairs of numbers, rhs (p, q), shape (p, q, n).
+
+        Where such a matrix is not positive definite, its pseudo-inverse takes the place of the inverse.
+        """
+        n, p, q = len(shifts), self.size, rhs.shape[1]
+        diagonal = np.add(shifts[:, None], np.multiply.outer(scales, self.diagonal))
+        off_diagonal = np.zeros((n, p))
+        np.multiply.outer(scales, self.off_diagonal, out=off_diagonal[:, : p - 1])
+        # A singular matrix may slip through on rounding, with a pivot of that size.
+        least_pivot = p * EPS * diagonal.max(axis=1, initial=0.0)
+        factored = _factor_each(diagonal, off_diagonal)
+        factored &= diagonal.min(axis=1, initial=np.inf) > least_pivot
+        solutions = np.empty((q, n, p))
+        solutions[...] = rhs.T[:, None, :]
+        if solutions.size:
+            solve_tridiagonal(diagonal.ravel(), off_diagonal.ravel(), solutions.reshape(q, n * p).T)
+        for i in np.flatnonzero(~factored):
+            solutions[:, i, :] = self._pseudo_solve(float(shifts[i]), float(scales[i]), rhs).T
+        return solutions.transpose(2, 0, 1)
+
+    def _pseudo_solve(self, shift: float, scale: float, rhs: Array) -> Array:
         values = shift + scale * self.eigenvalues
         kept = np.abs(values) > self.size * EPS * np.abs(values).max(initial=0.0)
         inverse = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
@@ -84,9 +99,7 @@ class Tridiagonal:
     def _eigen(self) -> tuple[Array, Array]:
         if self.size < 2:
             return self.diagonal, np.eye(self.size)
-        values, vectors, info = lapack.dstevd(self.diagonal, self.off_diagonal)
-        assert info == 0
-        return values, vectors
+        return tridiagonal_eigensystem(self.diagonal, self.off_diagonal)
 
     @property
     def eigenvalues(self) -> Array:
@@ -99,6 +112,26 @@ class Tridiagonal:
         return self._eigen[1]
 
 
+def _factor_each(diagonals: Array, off_diagonals: Array) -> NDArray[np.bool_]:
+    """Overwrite n tridiagonal matrices, one in each row, with their factors L D L'; return which had any, shape (n,).
+
+    The last number of a row of `off_diagonals` is zero, so that all matrices together are one tridiagonal matrix whose
+    parts know nothing of each other: one call factors them all, and it goes on behind a part that is not positive
+    definite, which gives way to the identity.
+    """
+    factored = np.ones(len(diagonals), dtype=bool)
+    first = 0
+    while diagonals[first:].size:
+        failed_row = factor_tridiagonal(diagonals[first:].ravel(), off_diagonals[first:].ravel())
+        if failed_row == 0:
+            break
+        failed = first + (failed_row - 1) // diagonals.shape[1]
+        factored[failed] = False
+        diagonals[failed], off_diagonals[failed] = 1.0, 0.0
+        first = failed + 1
+    return factored
+
+
 def tridiagonalise(matrix: Array) -> Tridiagonal:
     """Reduce a symmetric matrix, given by its lower triangle in column order; it is overwritten.
 
@@ -107,14 +140,13 @@ def tridiagonalise(matrix: Array) -> Tridiagonal:
     >>> import numpy as np
     >>> S = np.array([[2.0, 1, 0], [1, 3, 1], [0, 1, 4]])
     >>> reduced = tridiagonalise(S.copy(order="F"))
-    >>> x = reduced.rotate(reduced.solve_shifted(1.0, 0.5, reduced.rotate_back(np.ones((3, 1)))))
-    >>> np.allclose(x + 0.5 * S @ x, 1.0)
+    >>> turned = reduced.rotate_back(np.ones((3, 1)))
+    >>> x = reduced.rotate(reduced.solve_shifted(np.ones(2), np.array([0.5, 0.25]), turned)[:, 0])
+    >>> np.allclose(x + S @ x * [0.5, 0.25], 1.0)
     True
     """
     size = len(matrix)
     if size < 2:
         return Tridiagonal(np.diagonal(matrix).copy(), np.zeros(0), np.zeros((0, 0)), np.zeros(0))
-    workspace = int(lapack.dsytrd_lwork(size, lower=1)[0])
-    reduced, diagonal, off_diagonal, scales, info = lapack.dsytrd(matrix, lower=1, lwork=workspace, overwrite_a=1)
-    assert info == 0
-    return Tridiagonal(diagonal, off_diagonal, np.asfortranarray(reduced[1:, :-1]), scales)
+    diagonal, off_diagonal, scales = reduce_to_tridiagonal(matrix)
+    return Tridiagonal(diagonal, off_diagonal, matrix, scales)

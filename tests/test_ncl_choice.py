@@ -1,0 +1,109 @@
+"""Choosing lambda and the ridge on held-out rows: the table is that of single solves, whatever runs it."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from scne.ncl import EnsembleSystem, _lapack, choose, decorrelation_limit, lambda_path, system_matrix
+
+SIZES = (4, 3, 5)
+
+
+def make_systems(n_outputs=1, deficient=False, sizes=SIZES, n_rows=80):
+    """One system of the first rows, one of the others."""
+    rng = np.random.default_rng(0)
+    members = [rng.standard_normal((n_rows, size)) + 0.5 * rng.standard_normal((n_rows, 1)) for size in sizes]
+    if deficient:
+        members[0][:, 1] = members[0][:, 0]  # twins within a member
+        members[1][:, 0] = members[2][:, 0]  # twins between members
+        members[2][:, 1] = 0.0  # a dead node
+    y = np.hstack(members).sum(axis=1)[:, None] + rng.standard_normal((n_rows, n_outputs))
+    parts = slice(0, n_rows // 2), slice(n_rows // 2, n_rows)
+    return [EnsembleSystem.from_outputs([H[part] for H in members], y[part]) for part in parts]
+
+
+CASES = {
+    "one output": (1, False, [1e-3, 1.0, 100.0]),
+    "several outputs": (3, False, [1e-3, 1.0]),
+    "a ridge per member": (2, False, [[0.01, 1.0, 100.0], [1.0, 0.0, 0.1]]),
+    "no ridge": (1, False, [0.0]),
+    "dependent nodes without a ridge": (2, True, [0.0, 0.1]),
+}
+every_case = pytest.mark.parametrize(("n_outputs", "deficient", "ridges"), CASES.values(), ids=CASES.keys())
+
+
+def tables(fitted, judged, ridges, lambdas):
+    """Mean squared errors on held-out rows and root mean squared training errors, one solve for each pair."""
+    scores, errors = np.empty((2, len(ridges), len(lambdas)))
+    for i, ridge in enumerate(ridges):
+        for j, decorrelation in enumerate(lambdas):
+            A = system_matrix(fitted, decorrelation, ridge)
+            weights = np.linalg.pinv(A, rcond=1e-12, hermitian=True) @ fitted.moments
+            scores[i, j] = judged.ensemble_error(weights) ** 2
+            errors[i, j] = fitted.ensemble_error(weights)
+    return scores, errors
+
+
+@every_case
+@pytest.mark.parametrize("chunk_numbers", [None, 100])
+def test_the_table_is_that_of_single_solves(monkeypatch, n_outputs, deficient, ridges, chunk_numbers):
+    if chunk_numbers is not None:
+        monkeypatch.setattr("scne.ncl._path.CHUNK_NUMBERS", chunk_numbers)
+    fitted, judged = make_systems(n_outputs, deficient)
+    lambdas = np.array([0.0, 0.3, 0.8, 1.2, 1.45])
+    choice = choose(fitted, ridges, lambdas, held_out=judged)
+    scores, errors = tables(fitted, judged, ridges, lambdas)
+    np.testing.assert_allclose(choice.scores, scores, rtol=1e-9)
+    np.testing.assert_allclose(choice.errors, errors, rtol=1e-9)
+    row, column = np.unravel_index(np.argmin(scores), scores.shape)
+    assert choice.decorrelation == lambdas[column]
+    np.testing.assert_array_equal(choice.ridge, np.broadcast_to(ridges[row], 3))
+    assert choice.criterion == "held-out rows"
+
+
+def test_a_singular_end_of_the_road_among_other_lambdas():
+    fitted, judged = make_systems(deficient=True)
+    limit = decorrelation_limit(3)
+    lambdas = [0.5, limit, 1.0, limit]
+    path = lambda_path(fitted, 0.0, lambdas)
+    scores = path.squares(judged).held_out
+    assert scores[1] == scores[3]
+    apart = [lambda_path(fitted, 0.0, [one]).squares(judged).held_out[0] for one in lambdas]
+    np.testing.assert_allclose(scores, apart, rtol=1e-9)
+    A = system_matrix(fitted, limit, 0.0)
+    np.testing.assert_allclose(A @ path.weights_at(limit), fitted.moments, atol=1e-8)
+
+
+@pytest.mark.parametrize("held_out", [True, False])
+@pytest.mark.parametrize("deficient", [False, True])
+def test_threads_do_not_change_a_bit(held_out, deficient):
+    fitted, judged = make_systems(deficient=deficient, sizes=(40, 30, 50), n_rows=600)
+    ridges = [0.0, 1e-3, 0.1, 1.0, 10.0, 100.0]
+    judge = judged if held_out else None
+    alone = choose(fitted, ridges, held_out=judge)
+    for n_threads in (2, 6):
+        with ThreadPoolExecutor(n_threads) as pool:
+            together = choose(fitted, ridges, held_out=judge, run=pool.map)
+        np.testing.assert_array_equal(together.scores, alone.scores)
+        np.testing.assert_array_equal(together.errors, alone.errors)
+
+
+@every_case
+def test_wrappers_choose_as_pointers_do(monkeypatch, n_outputs, deficient, ridges):
+    fitted, judged = make_systems(n_outputs, deficient)
+    by_pointers = choose(fitted, ridges, held_out=judged)
+    for name in ("_dsytrd", "_dormtr", "_dpttrf", "_dpttrs", "_dpotrf", "_dstevd", "_dtrsm"):
+        monkeypatch.setattr(_lapack, name, None)
+    by_wrappers = choose(fitted, ridges, held_out=judged)
+    np.testing.assert_allclose(by_wrappers.scores, by_pointers.scores, rtol=1e-12)
+    assert by_wrappers.decorrelation == by_pointers.decorrelation
+    np.testing.assert_array_equal(by_wrappers.ridge, by_pointers.ridge)
+
+
+def test_errors_of_a_path_are_computed_with_or_without_held_out_rows():
+    fitted, judged = make_systems()
+    path = lambda_path(fitted, 0.1)
+    squares = path.squares(judged)
+    np.testing.assert_array_equal(np.sqrt(squares.training), path.errors)
+    assert path.squares().held_out is None
