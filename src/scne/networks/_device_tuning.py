@@ -1,11 +1,18 @@
 """Tuning on an NVIDIA GPU: the steps of `tune_nodes` for all networks of an ensemble at once, recorded and replayed.
 
 A step on a few hundred rows is far too little for a GPU, and starting its kernels takes longer than running them. So
-the networks, which do not know of each other, take their steps together as one batch of products, and a few steps at a
-time are recorded once and replayed. Batches of rows, rates and starting points are those of `tune_nodes`.
+the networks, which do not know of each other, take their steps together, and some steps at a time are recorded once and
+replayed. While the device works on some batches, threads draw the next ones. Batches of rows, rates and starting points
+are those of `tune_nodes`.
+
+Two kernels make a step where there is Triton and the networks are not too large for them, a few dozen of PyTorch's
+elsewhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import nullcontext
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +20,7 @@ from numpy.typing import NDArray
 
 from scne.networks._activations import Activation
 from scne.networks._search_rows import SearchRows
+from scne.networks._torch_steps import TorchSteps
 from scne.networks._tuning import (
     ANNOUNCED_PARTS,
     FEWEST_TO_TUNE,
@@ -20,16 +28,15 @@ from scne.networks._tuning import (
     NO_DIVISION_BY_ZERO,
     SQUARE_DECAY,
     TuningSettings,
-    batch_places,
-    first_output_weights,
-    rate_at,
+    batch_blocks,
 )
-from scne.passes import announce
-from scne.rows import cast
+from scne.networks._tuning_layout import DeviceNetworks, DeviceRows, laid_out, starts_on_device
+from scne.passes import announce, available_threads
 
-# Steps that are recorded together: more save starts, and the number of steps is rounded up to a multiple of them by
-# steps whose rate is zero.
-_RECORDED_STEPS = 8
+# Steps whose batches go to the device in one copy, a multiple of those that are recorded; and copies that it holds.
+_SEGMENT, _SEGMENTS = 128, 4
+# What the kernels are written for: inputs, nodes with their links, targets, and rows of a batch.
+_MOST_INPUTS, _MOST_COLUMNS, _MOST_TARGETS, _MOST_ROWS = 2_048, 256, 8, 1_024
 
 
 def tunes_on_device(rows: SearchRows) -> bool:
@@ -50,7 +57,7 @@ def tune_together(
     Parameters
     ----------
     rows : SearchRows
-        On a GPU.
+        Tensors of PyTorch on a GPU; on a processor the same steps are taken, but not recorded.
     weights : sequence of ndarray of shape (d + 1, L_m)
     activation : Activation
     linked : bool
@@ -60,134 +67,161 @@ def tune_together(
     """
     if rows.n_distinct < FEWEST_TO_TUNE:
         return list(weights)
-    tuner = _Tuner(rows, weights, activation, rows.n_linked if linked else 0, settings, generators)
-    tuner.run()
-    found = tuner.nodes_of_each()
+    n_steps, n_links = settings.n_steps(rows), rows.n_linked if linked else 0
+    with _device_of(rows), ThreadPoolExecutor(min(len(weights), available_threads())) as pool:
+        trained = DeviceRows.of(rows, settings)
+        # Threads draw the first batches while the networks are laid out.
+        draws = [
+            _Draws(batch_blocks(rows.n_training, trained.batch, n_steps, generator), pool) for generator in generators
+        ]
+        starts = starts_on_device(rows, trained.inputs, weights, activation, n_links)
+        kernels = _kernels_for(trained, weights, activation, n_links)
+        padded = _unpadded if kernels is None else kernels.padded
+        networks = laid_out(weights, starts, activation, settings, n_steps, _SEGMENT, padded, trained.inputs.device)
+        _take_all(trained, networks, kernels, draws, n_steps)
+        return networks.nodes_of_each(rows.inputs.shape[1])
+
+
+def _device_of(rows: SearchRows) -> Any:
+    """A context in which kernels are started on the device of the rows."""
+    import torch
+
+    return torch.cuda.device(rows.inputs.device) if tunes_on_device(rows) else nullcontext()
+
+
+class _Draws:
+    """The batches of one network; while some of them are used, a thread draws those that follow.
+
+    Parameters
+    ----------
+    blocks : iterator of ndarray of int, shape (k, batch)
+    pool : Executor
+    """
+
+    def __init__(self, blocks: Iterator[NDArray[np.intp]], pool: Executor) -> None:
+        self._stretches, self._pool = _joined(blocks), pool
+        self._next = pool.submit(next, self._stretches, None)
+        self._left: NDArray[np.int32] | None = np.empty((0, 0), dtype=np.int32)
+
+    def take(self, into: NDArray[np.int32]) -> None:
+        """Copy the next batches to an array (count, batch); the rows behind the last batch of all stay as they are."""
+        while len(into) and self._left is not None:
+            if not len(self._left):
+                self._left = self._next.result()
+                self._next = self._pool.submit(next, self._stretches, None)
+                continue
+            count = min(len(into), len(self._left))
+            into[:count] = self._left[:count]
+            into, self._left = into[count:], self._left[count:]
+
+
+def _joined(blocks: Iterator[NDArray[np.intp]]) -> Iterator[NDArray[np.int32]]:
+    """Blocks put together until it pays to hand them from one thread to another."""
+    waiting: list[NDArray[np.int32]] = []
+    for block in blocks:
+        waiting.append(block.astype(np.int32))
+        if sum(map(len, waiting)) >= _SEGMENT:
+            yield np.concatenate(waiting)
+            waiting = []
+    if waiting:
+        yield np.concatenate(waiting)
+
+
+@cache
+def _kernels() -> Any:
+    """The module of kernels, or None where there is no Triton."""
+    try:
+        from scne.passes import _tuning_kernels
+    except ImportError:
+        return None
+    return _tuning_kernels
+
+
+def _kernels_for(rows: DeviceRows, weights: Sequence[NDArray[np.float64]], activation: Activation, n_links: int) -> Any:
+    """The module of kernels where they serve such networks, else None."""
+    n_targets = rows.targets.shape[1]
+    n_columns = max(own.shape[1] for own in weights) + (n_targets if n_links else 0)
+    sizes = (rows.inputs.shape[1], n_columns, n_targets, rows.batch)
+    most = (_MOST_INPUTS, _MOST_COLUMNS, _MOST_TARGETS, _MOST_ROWS)
+    known = getattr(activation.core, "fused_name", None) in ("tanh", "one plus tanh")
+    return _kernels() if known and all(size <= limit for size, limit in zip(sizes, most, strict=True)) else None
+
+
+def _unpadded(n_inputs: int, n_columns: int) -> tuple[int, int]:
+    return n_inputs, n_columns
+
+
+def _steps(rows: DeviceRows, networks: DeviceNetworks, kernels: Any, places: Any) -> Any:
+    if kernels is None:
+        return TorchSteps(rows, networks, places)
+    _, width, n_columns = networks.shape
+    return kernels.TuningKernels(
+        kernels.Batches(rows.inputs, rows.targets, rows.roots, places, rows.scale),
+        kernels.Networks(
+            networks.parameters, networks.rates, networks.means, networks.squares, networks.n_nodes, width, n_columns
+        ),
+        kernels.Adam(networks.corrections, networks.step, 1.0 - MEAN_DECAY, 1.0 - SQUARE_DECAY, NO_DIVISION_BY_ZERO),
+        networks.activation.core.fused_name == "one plus tanh",  # type: ignore[attr-defined]
+    )
+
+
+def _take_all(rows: DeviceRows, networks: DeviceNetworks, kernels: Any, draws: Sequence[_Draws], n_steps: int) -> None:
+    """All steps, or those until a listener has heard enough.
+
+    The copies of batches wait in the same queue as the steps, so a segment's place on the device is free when its copy
+    begins. Its place here is free when that copy is over, and then the steps of all segments before it are over too.
+    """
+    import torch
+
+    device, on_gpu = rows.inputs.device, bool(rows.inputs.is_cuda)
+    shape = (_SEGMENTS, _SEGMENT, len(draws), rows.batch)
+    here = torch.zeros(shape, dtype=torch.int32, pin_memory=on_gpu)
+    there = torch.zeros(shape, dtype=torch.int32, device=device)
+    copied = [torch.cuda.Event() for _ in range(_SEGMENTS)] if on_gpu else []
+    steps = _steps(rows, networks, kernels, there.view(-1, *shape[2:]))
+    at_a_time = steps.recorded_steps
+    take = _recorded(steps, networks, n_steps) if on_gpu else partial(steps.take, at_a_time)
+    heard = 0
+    try:
+        for segment, first in enumerate(range(0, n_steps, _SEGMENT)):
+            slot = segment % _SEGMENTS
+            if segment >= _SEGMENTS:
+                if on_gpu:
+                    copied[slot].synchronize()
+                done = (segment - _SEGMENTS) * _SEGMENT * ANNOUNCED_PARTS // n_steps
+                if done > heard and announce("tuning", done, ANNOUNCED_PARTS):
+                    return
+                heard = done
+            for m, draw in enumerate(draws):
+                draw.take(here[slot, :, m].numpy())
+            there[slot].copy_(here[slot], non_blocking=True)
+            if on_gpu:
+                copied[slot].record()
+            for _ in range(first, min(n_steps, first + _SEGMENT), at_a_time):
+                take()
+    finally:
+        # What is recorded must outlive its replays.
+        if on_gpu:
+            torch.cuda.current_stream().synchronize()
     announce("tuning", ANNOUNCED_PARTS, ANNOUNCED_PARTS)
-    return found
 
 
-class _Tuner:
-    """Parameters, gradients and running means of M networks, each kind of weight in one tensor."""
+def _recorded(steps: Any, networks: DeviceNetworks, n_steps: int) -> Callable[[], None]:
+    """A function that replays a few steps."""
+    import torch
 
-    def __init__(
-        self,
-        rows: SearchRows,
-        weights: Sequence[NDArray[np.float64]],
-        activation: Activation,
-        n_links: int,
-        settings: TuningSettings,
-        generators: Sequence[np.random.Generator],
-    ) -> None:
-        import torch
-
-        self.torch, self.activation, self.n_links = torch, activation, n_links
-        n, device = rows.n_training, rows.inputs.device
-        self.inputs, self.targets = cast(rows.inputs[:n, :], "float32"), cast(rows.targets[:n, :], "float32")
-        self.roots = None if rows.root_weights is None else cast(rows.root_weights[:n, None], "float32")
-        self.sizes = [nodes.shape[1] for nodes in weights]
-        self.batch, steps = min(n, settings.batch_rows), settings.n_steps(rows)
-        self.scale = 2.0 * n / (self.batch * rows.training_weight)
-
-        def on_device(values: NDArray) -> Any:
-            return torch.from_numpy(np.ascontiguousarray(values)).to(device)
-
-        self.n_replays = -(-steps // _RECORDED_STEPS)
-        padded = self.n_replays * _RECORDED_STEPS
-        places = np.stack([batch_places(n, self.batch, padded, generator) for generator in generators], axis=1)
-        self.places = on_device(places)
-        taken = np.arange(1, padded + 1)
-        shares = np.array([rate_at(step, steps) if step < steps else 0.0 for step in range(padded)])
-        corrections = [1.0 / np.sqrt(1.0 - SQUARE_DECAY**taken), -shares / (1.0 - MEAN_DECAY**taken)]
-        self.corrections = on_device(np.stack(corrections, axis=1).astype(np.float32))
-        self.step = torch.zeros(1, dtype=torch.int64, device=device)
-        self._lay_out(rows, weights, settings, on_device)
-
-    def _lay_out(
-        self, rows: SearchRows, weights: Sequence[NDArray[np.float64]], settings: TuningSettings, on_device: Any
-    ) -> None:
-        """Networks with fewer nodes than others get nodes of zeros, which no step moves."""
-        d, q, most, gain = weights[0].shape[0], self.targets.shape[1], max(self.sizes), self.activation.input_gain
-        nodes = np.zeros((len(weights), d, most))
-        rates = np.zeros_like(nodes)
-        outputs = np.zeros((len(weights), most, q))
-        links = np.zeros((len(weights), self.n_links, q))
-        for m, own in enumerate(weights):
-            size = self.sizes[m]
-            nodes[m, :, :size] = own * gain
-            rates[m, :, :size] = np.where(own != 0.0, settings.input_rate * gain, 0.0)
-            start = first_output_weights(rows, nodes[m, :, :size].astype(np.float32), self.activation, self.n_links)
-            outputs[m, :size], links[m] = start[:size], start[size:]
-        output_rates = np.full(outputs.shape, settings.output_rate) * (outputs != 0.0).any(axis=2, keepdims=True)
-        kinds = (nodes, outputs, links)
-        self.parameters = on_device(np.concatenate([kind.ravel() for kind in kinds]).astype(np.float32))
-        self.rates = on_device(
-            np.concatenate([rates.ravel(), output_rates.ravel(), np.full(links.size, settings.output_rate)]).astype(
-                np.float32
-            )
-        )
-        self.gradient, self.mean, self.square = (self.torch.zeros_like(self.parameters) for _ in range(3))
-        ends = np.cumsum([0, *(kind.size for kind in kinds)])
-
-        def views(flat: Any) -> list[Any]:
-            return [flat[ends[k] : ends[k + 1]].view(kinds[k].shape) for k in range(3)]
-
-        self.nodes, self.outputs, self.links = views(self.parameters)
-        self.node_gradient, self.output_gradient, self.link_gradient = views(self.gradient)
-
-    def run(self) -> None:
-        """All steps."""
-        torch = self.torch
-        before = [one.clone() for one in (self.parameters, self.mean, self.square, self.step)]
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            self._one_step()
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            for _ in range(_RECORDED_STEPS):
-                self._one_step()
-        # The step that warmed up is taken back.
-        for one, old in zip((self.parameters, self.mean, self.square, self.step), before, strict=True):
-            one.copy_(old)
-        for _ in range(self.n_replays):
-            graph.replay()
-
-    def _one_step(self) -> None:
-        torch, n_links = self.torch, self.n_links
-        chosen = self.places.index_select(0, self.step).view(-1)
-        shape = (len(self.sizes), self.batch, -1)
-        x, wanted = (one.index_select(0, chosen).view(shape) for one in (self.inputs, self.targets))
-        hidden = self.activation.core(torch.bmm(x, self.nodes))
-        error = torch.bmm(hidden, self.outputs)
-        if n_links:
-            error.baddbmm_(x[:, :, :n_links], self.links)
-        roots = None if self.roots is None else self.roots.index_select(0, chosen).view(shape)
-        if roots is not None:
-            error *= roots
-        error -= wanted
-        if roots is not None:
-            error *= roots
-        error *= self.scale
-        torch.bmm(hidden.transpose(1, 2), error, out=self.output_gradient)
-        if n_links:
-            torch.bmm(x[:, :, :n_links].transpose(1, 2), error, out=self.link_gradient)
-        backward = torch.bmm(error, self.outputs.transpose(1, 2))
-        backward *= self.activation.core_slope(hidden)
-        torch.bmm(x.transpose(1, 2), backward, out=self.node_gradient)
-        self._move()
-        self.step += 1
-
-    def _move(self) -> None:
-        """One step of Adam, as `_Adam.step` takes it."""
-        root, share = self.corrections.index_select(0, self.step).unbind(dim=1)
-        self.mean.lerp_(self.gradient, 1.0 - MEAN_DECAY)
-        self.square.mul_(SQUARE_DECAY).addcmul_(self.gradient, self.gradient, value=1.0 - SQUARE_DECAY)
-        size = self.square.sqrt().mul_(root).add_(NO_DIVISION_BY_ZERO)
-        self.parameters.addcmul_(self.mean.div(size).mul_(self.rates), share)
-
-    def nodes_of_each(self) -> list[NDArray[np.float64]]:
-        """The tuned weights (d + 1, L_m) of each network."""
-        found = self.nodes.double().cpu().numpy() / self.activation.input_gain
-        return [np.ascontiguousarray(found[m, :, :size]) for m, size in enumerate(self.sizes)]
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        # Kernels are compiled and loaded before the recording, by a step past the last one, which moves no weight.
+        networks.begin(n_steps)
+        steps.take(1)
+        networks.begin()
+        # `torch.cuda.graph` would first collect garbage and empty caches, which takes longer than the steps.
+        graph.capture_begin(capture_error_mode="thread_local")
+        try:
+            steps.take(steps.recorded_steps)
+        finally:
+            graph.capture_end()
+    torch.cuda.current_stream().wait_stream(stream)
+    return graph.replay

@@ -10,6 +10,7 @@ The output weights of this stage are thrown away: the ensemble solves for its ow
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ NO_DIVISION_BY_ZERO = 1e-8
 # Share of the steps during which the rate rises.
 _WARM_UP = 0.2
 # Rows on which the first output weights are solved, and their ridge for each row.
-_START_ROWS, _START_RIDGE = 4_000, 1e-4
+START_ROWS, _START_RIDGE = 4_000, 1e-4
 # Few rows need many rounds, but not more than this many steps for each of them.
 _LEAST_STEPS, _STEPS_PER_ROW = 1_000, 10
 # Steps are short; so many times in all a listener hears of them.
@@ -120,7 +121,7 @@ def tune_nodes(
     backward = np.empty((batch, n_nodes), dtype=dtype)
     # Two over the weight that an average batch has: the gradient of a mean of squares.
     scale = dtype.type(2.0 * n / (batch * rows.training_weight))
-    for step, places in enumerate(_batches(n, batch, steps, generator)):
+    for step, places in enumerate(chain.from_iterable(batch_blocks(n, batch, steps, generator))):
         chosen: Any = places if batch < n else slice(None)
         x, roots = inputs[chosen], None if root_weights is None else root_weights[chosen]
         np.matmul(x, nodes, out=hidden)
@@ -141,32 +142,28 @@ def tune_nodes(
         np.matmul(error, outputs.T, out=backward)
         backward *= hidden
         np.matmul(x.T, backward, out=node_gradient)
-        adam.step(rate_at(step, steps))
+        adam.step(float(rates_at(step, steps)))
         done = (step + 1) * ANNOUNCED_PARTS // steps
         if done > step * ANNOUNCED_PARTS // steps and announce(stage, done, ANNOUNCED_PARTS):
             break
     return nodes.astype(np.float64) / activation.input_gain
 
 
-def _batches(n: int, batch: int, steps: int, generator: np.random.Generator) -> Iterator[NDArray[np.intp]]:
-    """Places of the rows of each step: one random order of all rows after the other, its last few left out."""
-    position, order = n if batch < n else 0, np.arange(n)
-    for _ in range(steps):
-        if batch < n and position + batch > n:
-            order, position = generator.permutation(n), 0
-        yield order[position : position + batch]
-        position += batch if batch < n else 0
+def batch_blocks(n: int, batch: int, steps: int, generator: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+    """Places of the rows of all steps, (k, batch) at a time: a random order of all rows, its last few left out."""
+    if batch == n:
+        yield np.broadcast_to(np.arange(n), (steps, n))
+        return
+    each = n // batch
+    for done in range(0, steps, each):
+        order = generator.permutation(n)[: each * batch].reshape(each, batch)
+        yield order[: steps - done]
 
 
-def batch_places(n: int, batch: int, steps: int, generator: np.random.Generator) -> NDArray[np.intp]:
-    """The rows of all steps, shape (steps, batch)."""
-    return np.stack(list(_batches(n, batch, steps, generator)))
-
-
-def rate_at(step: int, steps: int) -> float:
-    """Share of the full rate: up in a line, then down along half a cosine."""
-    rising = min(1.0, (step + 1) / (_WARM_UP * steps))
-    return rising * 0.5 * (1.0 + float(np.cos(np.pi * step / steps)))
+def rates_at(step: NDArray[np.intp] | int, steps: int) -> NDArray[np.float64]:
+    """Shares of the full rate: up in a line, then down along half a cosine."""
+    rising = np.minimum(1.0, (step + 1) / (_WARM_UP * steps))
+    return rising * 0.5 * (1.0 + np.cos(np.pi * step / steps))
 
 
 def _views(flat: NDArray, d: int, n_nodes: int, n_links: int, q: int) -> tuple[NDArray, NDArray, NDArray]:
@@ -181,17 +178,21 @@ def _views(flat: NDArray, d: int, n_nodes: int, n_links: int, q: int) -> tuple[N
 
 def first_output_weights(rows: SearchRows, nodes: NDArray, activation: Activation, n_links: int) -> NDArray[np.float64]:
     """Ridge solution on some of the rows, shape (L + n_links, q)."""
-    some = rows.canonical_order[:_START_ROWS]
+    some = rows.canonical_order[:START_ROWS]
     inputs = rows_at(rows.inputs, some).astype(nodes.dtype, copy=False)
     hidden = inputs @ nodes
     activation.core(hidden)
     columns = np.hstack([hidden, inputs[:, :n_links]]).astype(np.float64)
     if rows.root_weights is not None:
         columns *= rows_at(rows.root_weights, some)[:, None]
-    gram = columns.T @ columns
     weight = len(some) if rows.root_weights is None else float(np.square(rows_at(rows.root_weights, some)).sum())
+    return start_solution(columns.T @ columns, columns.T @ rows_at(rows.targets, some), weight)
+
+
+def start_solution(gram: NDArray[np.float64], moments: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
+    """The first output weights, from sums over rows of this weight; `gram` is changed."""
     gram[np.diag_indices_from(gram)] += _START_RIDGE * weight
-    return cho_solve(cho_factor(gram), columns.T @ rows_at(rows.targets, some))
+    return cho_solve(cho_factor(gram), moments)
 
 
 class _Adam:
