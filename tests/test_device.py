@@ -4,15 +4,26 @@ import numpy as np
 import pytest
 
 from scne import DNNERegressor, RVFLRegressor, SCNClassifier, SCNEClassifier, SCNERegressor, SCNRegressor
-from scne.passes import DeviceEngine
+from scne.estimators._blend import blended
+from scne.estimators._calibration import HeldOutOutputs, kept_errors
+from scne.estimators._members import validation_rows
+from scne.networks import prepare_search
+from scne.passes import DeviceEngine, Engine
 from scne.rows import (
     ArrayRows,
     ColumnScaling,
+    all_finite,
+    ascending,
     column_statistics,
+    content_keys,
     is_foreign,
+    keys_in_numpy,
+    learn_dated_scaling,
     learn_ramps,
     learn_scaling,
     namespace_of,
+    plausible_dates,
+    sample_positions,
     to_numpy,
 )
 
@@ -23,7 +34,9 @@ except ImportError:  # .ci/run installs PyTorch and runs these tests with SCNE_T
     torch = None
 
 GROUPS = [[0, 1], [2, 3, 4]]
-LIBRARIES = {"strict": strict.asarray}
+# NumPy refuses to read what is on this device, as it does what is on a GPU.
+ELSEWHERE = strict.Device("device1")
+LIBRARIES = {"strict": lambda values: strict.asarray(np.array(values), device=ELSEWHERE)}
 if torch is not None:
     LIBRARIES["torch"] = lambda values: torch.tensor(np.array(values))
 library = pytest.mark.parametrize("make", list(LIBRARIES.values()), ids=list(LIBRARIES))
@@ -130,6 +143,193 @@ def test_scalings_agree(make, clip):
     found, wanted = column_statistics(make(X)), column_statistics(X)
     for name in ("weight", "mean", "squares", "smallest", "largest"):
         np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-12, atol=1e-13)
+
+
+def columns_of_many_kinds(n=3_000):
+    """Continuous, rounded, constant and marked columns, with zeros of both signs."""
+    rng = np.random.default_rng(3)
+    made = [rng.standard_normal(n), np.round(rng.standard_normal(n), 1), np.full(n, 7.0), rng.integers(0, 2, n)]
+    levels = rng.integers(0, 5, n).astype(float)
+    return np.column_stack([*made, levels, np.where(rng.random(n) < 0.3, -0.0, levels)])
+
+
+def some_weights(n, kind):
+    rng = np.random.default_rng(4)
+    return {"none": None, "whole": rng.integers(0, 3, n).astype(float), "any": rng.random(n)}[kind]
+
+
+weighing = pytest.mark.parametrize("weighted", ["none", "whole", "any"])
+
+
+def placed(make, inputs, targets=None, weights=None):
+    return ArrayRows(*(None if one is None else make(one) for one in (inputs, targets, weights)))
+
+
+@library
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("seed", [0, 1 << 63])
+def test_keys_have_the_same_bits(make, dtype, seed):
+    X = columns_of_many_kinds().astype(dtype)
+    wanted, found = content_keys(X, seed), content_keys(make(X), seed)
+    assert is_foreign(found)
+    np.testing.assert_array_equal(keys_in_numpy(found), wanted)
+    order = namespace_of(found).argsort(ascending(found), stable=True)
+    np.testing.assert_array_equal(to_numpy(order), np.argsort(wanted, kind="stable"))
+
+
+@library
+@pytest.mark.parametrize("size", [1, 700, 1_500, 2_000])
+def test_the_same_sample_is_drawn(make, size):
+    found = sample_positions(1_500, size, 5, make(np.zeros(1)))
+    assert is_foreign(found)
+    np.testing.assert_array_equal(to_numpy(found), sample_positions(1_500, size, 5))
+
+
+@library
+@weighing
+@pytest.mark.parametrize("n_ramps", [None, 1, 3, 40])
+def test_ramps_are_the_same(make, weighted, n_ramps):
+    X = columns_of_many_kinds()
+    weights, plain = some_weights(len(X), weighted), learn_scaling(column_statistics(X), "standard")
+    here = learn_ramps(ArrayRows(X, None, weights), plain, n_ramps)
+    there = learn_ramps(placed(make, X, None, weights), plain, n_ramps)
+    for name in ("sources", "starts", "widths"):
+        np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
+
+
+@library
+def test_dates_are_read_where_they_are(make):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(*ends, 500) for ends in ((1990, 2030), (1, 13), (1, 29), (0, 9))]).astype(float)
+    dates, plain = ((0, 1, 2),), learn_scaling(column_statistics(X), "standard", clip=True)
+    assert plausible_dates([(0, 1, 2), (0, 2, 1)], make(X)) == dates
+    here, there = (learn_dated_scaling(placed(put, X), plain, "ramps", dates) for put in (np.asarray, make))
+    np.testing.assert_allclose(to_numpy(there.apply(make(X))), here.apply(X), rtol=1e-12, atol=1e-12)
+
+
+@library
+@weighing
+def test_the_same_rows_are_held_out(make, weighted):
+    X = columns_of_many_kinds(400)
+    weights = some_weights(400, weighted)
+    here, there = (validation_rows(placed(put, X, None, weights), 0.2, 9) for put in (np.asarray, make))
+    np.testing.assert_array_equal(there, here)
+    assert weights is None or weights[here].all()
+
+
+@library
+@pytest.mark.parametrize(("different", "enough"), [(39, False), (40, True)])
+def test_rows_that_differ_are_looked_for_among_all(make, different, enough):
+    rare = np.r_[np.zeros(2_000), np.arange(different)][:, None]
+    for put in (np.asarray, make):
+        assert (validation_rows(placed(put, rare), 0.2, 0) is not None) == enough
+
+
+@library
+@weighing
+def test_rows_of_a_search_come_in_the_same_order(make, weighted):
+    X = columns_of_many_kinds(600)
+    weights, targets = some_weights(600, weighted), X[:, :1]
+    plain, identity = learn_scaling(column_statistics(X), "standard"), ColumnScaling(np.zeros(1), np.ones(1))
+    held = validation_rows(ArrayRows(X, targets, weights), 0.2, 0)
+    here, there = (
+        prepare_search(placed(put, X, targets, weights), np.arange(6), plain, identity, engine, held, dtype="float64")
+        for put, engine in ((np.asarray, Engine(1)), (make, DeviceEngine(make(X))))
+    )
+    np.testing.assert_array_equal(there.canonical_order, here.canonical_order)
+    assert there.n_distinct == here.n_distinct
+    shares = np.linspace(0, 0.999, 50)
+    np.testing.assert_allclose(there.rows_at(shares), here.rows_at(shares), rtol=1e-12, atol=1e-12)
+    few_here, few_there = here.first_training(100), there.first_training(100)
+    assert few_there.training_weight == pytest.approx(few_here.training_weight)
+    for few in (few_there, few_there.in_numpy()):
+        np.testing.assert_array_equal(few.canonical_order, few_here.canonical_order)
+        np.testing.assert_allclose(to_numpy(few.inputs), few_here.inputs, rtol=1e-12, atol=1e-12)
+
+
+@library
+@weighing
+@pytest.mark.parametrize("n", [500, 12_000])
+def test_kept_errors_are_the_same(make, weighted, n):
+    errors, weights = np.abs(np.random.default_rng(0).standard_normal((n, 2))).round(2), some_weights(n, weighted)
+    found = kept_errors(make(errors), None if weights is None else make(weights))
+    np.testing.assert_array_equal(found, kept_errors(errors, weights))
+
+
+@library
+@weighing
+def test_a_trend_gets_the_same_share(make, weighted):
+    X, y = rows(800, q=2)
+    weights = some_weights(800, weighted)
+    rng, scaling = np.random.default_rng(0), learn_scaling(column_statistics(y, weights), "standard")
+    said = y[600:] + 0.2 * rng.standard_normal((200, 2))
+
+    def blend(put):
+        fitted, all_rows, held = (
+            placed(put, X[part], y[part], None if weights is None else weights[part])
+            for part in (slice(600), slice(None), slice(600, None))
+        )
+        return blended(HeldOutOutputs(held, put(said)), scaling, fitted, all_rows)
+
+    here, there = blend(np.asarray), blend(make)
+    assert ((here.share > 0.1) & (here.share < 1)).all()
+    np.testing.assert_allclose(there.share, here.share, rtol=1e-9)
+    np.testing.assert_allclose(there.target_scaling.shift, here.target_scaling.shift, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(there.trend.weights, here.trend.weights, rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(to_numpy(there.judged.outputs), here.judged.outputs, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.skipif(torch is None, reason="needs PyTorch")
+@pytest.mark.parametrize("weighted", [False, True])
+def test_nothing_as_long_as_the_rows_is_brought_here(weighted, monkeypatch):
+    """What a fit copies from the device are sums and choices of a few rows."""
+    from scne.rows import _arrays
+
+    longest, bring = [], _arrays._from_torch
+
+    def watched(tensor):
+        longest.append(max(tensor.shape, default=0))
+        return bring(tensor)
+
+    monkeypatch.setattr(_arrays, "_from_torch", watched)
+    X, y = rows(5_000)
+    make = LIBRARIES["torch"]
+    weights = make(np.arange(5_000.0) % 3) if weighted else None
+    network = SCNRegressor(6, scaling="ramps", pool="sparse", pool_rows=900, search_rows=4_000, validation_fraction=0.2)
+    SCNERegressor(network, n_estimators=2, trend="judged", random_state=0).fit(make(X), make(y), weights)
+    assert 0 < max(longest) <= 1_024
+
+
+@library
+def test_gaps_are_found_in_sums_that_overflow(make):
+    values = np.full((4, 2), 1e308)
+    assert all_finite(make(values))
+    for gap in (np.nan, np.inf, -np.inf):
+        values[2, 1] = gap
+        assert not all_finite(make(values))
+
+
+@pytest.mark.skipif(torch is None, reason="needs PyTorch")
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("cls", [SCNRegressor, SCNERegressor])
+def test_arrays_are_looked_through_on_the_device(cls, weighted):
+    """NumPy's rows for a fit on a device: the sentences are those of the processor, and so is the model."""
+    X, y = rows(300)
+    weights = np.arange(300.0) if weighted else None
+    base = {"max_hidden": 5, "search_rows": 200, "search_dtype": "float64"}
+    given = base if cls is SCNRegressor else {"estimator": SCNRegressor(**base), "n_estimators": 2}
+    here, there = (cls(device=device, precision="float64", random_state=0, **given) for device in ("cpu", "cpu:0"))
+    np.testing.assert_allclose(
+        there.fit(X, y, weights).predict(X), here.fit(X, y, weights).predict(X), rtol=1e-7, atol=1e-8
+    )
+    for gap in (np.nan, np.inf):
+        bad = X.copy()
+        bad[[7, 9], 3] = gap
+        said = [pytest.raises(ValueError, match="2 of its 300 rows, first at row 7") for _ in range(2)]
+        for model, refusal in zip((here, there), said, strict=True):
+            with refusal as found:
+                model.fit(bad, y, weights)
+            assert "in column 3" in str(found.value)
 
 
 @library
@@ -330,3 +530,41 @@ def test_classifiers_without_a_gpu_say_what_regressors_say(cls):
 
 def _has_gpu():
     return torch is not None and torch.cuda.is_available()
+
+
+def test_numpy_cannot_read_what_is_elsewhere():
+    """Or the tests of scores would show nothing."""
+    with pytest.raises(RuntimeError, match="NumPy"):
+        np.asarray(LIBRARIES["strict"](np.zeros(2)))
+
+
+@library
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_classifiers_are_scored_wherever_rows_and_labels_are(make, kind, weighted):
+    X, y = labelled(kind)
+    weights = np.arange(len(X)) % 5 * 1.0 if weighted else None
+    model = SCNClassifier(4, random_state=0).fit(X, y)
+    wanted = model.score(X, y, weights)
+    assert 0.3 < wanted < 1
+    puts = (np.asarray, make)
+    for put_X in puts:
+        for put_y in puts if kind != "text" else (np.asarray, list):
+            for put_weights in puts:
+                given = None if weights is None else put_weights(weights)
+                assert model.score(put_X(X), put_y(y), given) == pytest.approx(wanted, abs=1e-12)
+
+
+@library
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("name", ["scn", "rvfl", "orthogonal"])
+def test_regressors_are_scored_wherever_rows_and_targets_are(make, name, q):
+    X, y = rows(q=q)
+    weights = np.arange(len(X)) % 5 * 1.0
+    model = fitted(name).fit(X, y)
+    for held in (None, weights):
+        wanted = model.score(X, y, held)
+        for put_X in (np.asarray, make):
+            for put_y in (np.asarray, make):
+                given = None if held is None else put_y(held)
+                assert model.score(put_X(X), put_y(y), given) == pytest.approx(wanted, abs=1e-9)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.estimators._calibration import HeldOutOutputs
-from scne.estimators._trend import Trend, learn_trend
-from scne.rows import ArrayRows, ColumnScaling, cast, namespace_of, to_numpy
+from scne.estimators._trend import Trend, learn_line
+from scne.rows import Array, ArrayRows, ColumnScaling, cast, like, namespace_of, to_numpy
 
 
 class Blend(NamedTuple):
@@ -49,23 +49,23 @@ def blended(judged: HeldOutOutputs, target_scaling: ColumnScaling, fitted: Array
         Rows without those that were held out, and all.
     """
     assert judged.rows.targets is not None
-    said = _line(fitted, judged.rows.inputs)
+    line, constant = learn_line(fitted)
+    said = line.apply(judged.rows.inputs)
+    said += like(constant, said)
     share = network_share(judged.rows.targets, judged.outputs, said, judged.rows.weights)
     if (share == 1).all():
         return Blend(share, None, target_scaling, judged)
-    trend = learn_trend(searched)
-    shift = share * target_scaling.shift + (1.0 - share) * _constant(trend, searched)
+    trend, constant = learn_line(searched)
+    outputs = like(share, said) * judged.outputs + like(1.0 - share, said) * said
     return Blend(
         share,
         Trend(trend.scaling, trend.weights * (1.0 - share)),
-        ColumnScaling(shift, target_scaling.scale),
-        HeldOutOutputs(judged.rows, share * judged.outputs + (1.0 - share) * said),
+        ColumnScaling(share * target_scaling.shift + (1.0 - share) * constant, target_scaling.scale),
+        HeldOutOutputs(judged.rows, outputs),
     )
 
 
-def network_share(
-    targets: NDArray, networks: NDArray, line: NDArray, weights: NDArray | None = None
-) -> NDArray[np.float64]:
+def network_share(targets: Array, networks: Array, line: Array, weights: Array | None = None) -> NDArray[np.float64]:
     """The share of each output that is the networks', one standard error towards the line, shape (q,).
 
     Examples
@@ -74,24 +74,12 @@ def network_share(
     >>> network_share(y, y, np.zeros((100, 1))), network_share(y, -y, y)
     (array([1.]), array([0.]))
     """
-    counts = np.ones((len(targets), 1)) if weights is None else np.asarray(weights, dtype=np.float64)[:, None]
     gap, left = networks - line, targets - line
-    size = (counts * gap**2).sum(axis=0)
-    safe = np.where(size > 0, size, 1.0)
-    share = (counts * gap * left).sum(axis=0) / safe
-    variance = (counts * (left - share * gap) ** 2).sum(axis=0) / max(counts.sum() - 1.0, 1.0)
-    return np.where(size > 0, np.clip(share - np.sqrt(variance / safe), 0.0, 1.0), 1.0)
-
-
-def _line(rows: ArrayRows, inputs: NDArray) -> NDArray[np.float64]:
-    trend = learn_trend(rows)
-    return trend.apply(inputs) + _constant(trend, rows)
-
-
-def _constant(trend: Trend, rows: ArrayRows) -> NDArray[np.float64]:
-    """What the mean of the targets is above that of the trend, shape (q,)."""
-    assert rows.targets is not None
-    left = rows.targets - trend.apply(rows.inputs)
-    xp = namespace_of(left)
-    counts = xp.ones_like(left[:, 0]) if rows.weights is None else cast(rows.weights, "float64")
-    return to_numpy(counts @ left) / float(xp.sum(counts))
+    xp = namespace_of(gap)
+    counts = xp.ones_like(gap[:, :1]) if weights is None else cast(weights, "float64")[:, None]
+    size = xp.sum(counts * gap**2, axis=0)
+    safe = xp.where(size > 0, size, xp.ones_like(size))
+    share = xp.sum(counts * gap * left, axis=0) / safe
+    variance = xp.sum(counts * (left - share * gap) ** 2, axis=0) / max(float(xp.sum(counts)) - 1.0, 1.0)
+    cautious = xp.clip(share - xp.sqrt(variance / safe), 0.0, 1.0)
+    return to_numpy(xp.where(size > 0, cautious, xp.ones_like(size)))

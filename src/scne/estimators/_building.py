@@ -24,7 +24,7 @@ from scne.networks import (
     tune_together,
     tunes_on_device,
 )
-from scne.passes import DeviceEngine, Engine
+from scne.passes import DeviceEngine, Engine, runs_kernels
 from scne.rows import FeatureGroup, InputScaling
 
 # With fewer rows a search takes little time in either precision, and may come close to fitting every row, where single
@@ -32,7 +32,7 @@ from scne.rows import FeatureGroup, InputScaling
 FLOAT32_FROM_ROWS = 5_000
 # Tuned nodes follow their rows closely, so few rows get few of them: one for so many different rows.
 ROWS_PER_TUNED_NODE = 4
-# Rows up to which a search that is followed by tuning on a device is itself done by the processor.
+# Rows up to which a search that is followed by tuning on a device is done by the processor, without recorded kernels.
 MOST_TO_SEARCH_HERE = 20_000
 # The random streams of a network's tuning are named apart from those of its pools, whose second name is a node.
 _TUNING_STREAM = 1 << 32
@@ -102,10 +102,10 @@ def _member(plan: NetworkPlan, group: FeatureGroup, scaling: InputScaling, found
 def _searched_here(
     plan: NetworkPlan, rows: SearchRows, groups: Sequence[FeatureGroup], site: BuildingSite
 ) -> list[BuiltNetwork]:
-    """What SC-III finds for each network; on few rows the processor's threads are faster than a device."""
+    """What SC-III finds for each network; on few rows the processor's threads are faster than plain kernels."""
     few = rows.first_training(plan.pool_rows or rows.n_training)
-    if few.n_training > MOST_TO_SEARCH_HERE:
-        return [_searched(plan, rows, group.name, m, site) for m, group in enumerate(groups)]
+    if few.n_training > MOST_TO_SEARCH_HERE or runs_kernels(few.inputs):
+        return [_searched(plan, few, group.name, m, site) for m, group in enumerate(groups)]
     few = few.in_numpy()
     alone = replace(site, engine=Engine(1))
 
@@ -137,7 +137,7 @@ def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: 
         plan.basis_bytes(site),
         f"building {name}",
         ChosenNodes(**kept) if kept else None,
-        partial(site.keep, stage),
+        partial(site.keep, stage) if site.checkpoint else None,
     )
     if site.checkpoint and found.chosen:
         site.checkpoint.save(stage, found.chosen._asdict())

@@ -11,7 +11,7 @@ intervals a little, and the kept model has seen more rows than the one that was 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from math import ceil
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from scne.estimators._site import BuildingSite
 from scne.estimators._trend import Trend
 from scne.networks import HiddenLayer
 from scne.passes import Engine
-from scne.rows import ArrayRows
+from scne.rows import Array, ArrayRows, cast, like, namespace_of, to_numpy
 
 # Errors that a model keeps: the coverage of an interval is then at most 1/10,001 above what all errors would give.
 MOST_ERRORS = 10_000
@@ -53,18 +53,18 @@ class HeldOutOutputs(NamedTuple):
     ----------
     rows : ArrayRows
         The rows that a fit held out.
-    outputs : ndarray of shape (n, q)
-        In units of y.
+    outputs : array of shape (n, q)
+        In units of y, where the rows live.
     """
 
     rows: ArrayRows
-    outputs: NDArray[np.float64]
+    outputs: Array
 
     @property
     def errors(self) -> NDArray[np.float64]:
         """Their absolute errors, as a model keeps them (see `kept_errors`)."""
         assert self.rows.targets is not None
-        return kept_errors(np.abs(self.outputs - self.rows.targets), self.rows.weights)
+        return kept_errors(namespace_of(self.outputs).abs(self.outputs - self.rows.targets), self.rows.weights)
 
 
 def held_out_outputs(
@@ -100,8 +100,7 @@ def held_out_outputs(
         # An iteration that diverged.
         return None
     ends = np.cumsum([layer.n_outputs for layer in layers])[:-1]
-    rows = rows.in_numpy()
-    with Engine(threads) as engine:
+    with nullcontext(site.engine) if site.engine.on_device else Engine(threads) as engine:
         outputs = mean_output(rows.inputs, layers, np.split(np.ascontiguousarray(weights), ends), engine)
     return HeldOutOutputs(rows, site.target_scaling.undo(outputs))
 
@@ -139,7 +138,7 @@ def _with_trend(judged: HeldOutOutputs, trend: Trend) -> HeldOutOutputs:
     return HeldOutOutputs(ArrayRows(rows.inputs, rows.targets + line, rows.weights), judged.outputs + line)
 
 
-def kept_errors(errors: NDArray[np.float64], weights: NDArray | None = None) -> NDArray[np.float64]:
+def kept_errors(errors: Array, weights: Array | None = None) -> NDArray[np.float64]:
     """At most MOST_ERRORS order statistics of each column, chosen so that n need not be known.
 
     Of m that are kept the j-th is the least error that a share of j / (m + 1) of the rows, a new one among them, does
@@ -153,17 +152,23 @@ def kept_errors(errors: NDArray[np.float64], weights: NDArray | None = None) -> 
     >>> kept_errors(np.arange(1.0, 20_002.0)[:, None])[[0, -1], 0].tolist()  # of 20,001 errors
     [2.0, 20000.0]
     """
+    xp = namespace_of(errors)
     if weights is not None:
-        errors, weights = errors[weights > 0], weights[weights > 0]
-    n = len(errors)
-    shares = np.full(n, 1.0 / (n + 1)) if weights is None else weights / (weights.sum() * (1.0 + 1.0 / n))
-    kept = np.empty((min(n, MOST_ERRORS), errors.shape[1]))
-    wanted = np.arange(1, len(kept) + 1) / (len(kept) + 1)
-    for output, column in enumerate(errors.T):
-        order = np.argsort(column, kind="stable")
-        places = np.searchsorted(np.cumsum(shares[order]), wanted - _ROUNDING)
-        kept[:, output] = column[order][np.minimum(places, n - 1)]
-    return kept
+        counted = xp.nonzero(weights > 0)[0]
+        errors, weights = xp.take(errors, counted, axis=0), cast(xp.take(weights, counted, axis=0), "float64")
+    n = errors.shape[0]
+    m = min(n, MOST_ERRORS)
+    if weights is None:
+        shares = xp.ones_like(errors[:, 0]) * (1.0 / (n + 1))
+    else:
+        shares = weights / (xp.sum(weights) * (1.0 + 1.0 / n))
+    wanted = like(np.arange(1, m + 1) / (m + 1) - _ROUNDING, errors)
+    kept = []
+    for output in range(errors.shape[1]):
+        order = xp.argsort(errors[:, output], stable=True)
+        places = xp.searchsorted(xp.cumulative_sum(xp.take(shares, order, axis=0)), wanted)
+        kept.append(xp.take(errors[:, output], xp.take(order, xp.clip(places, 0, n - 1), axis=0), axis=0))
+    return to_numpy(xp.stack(kept, axis=1))
 
 
 def half_widths(model: Any, interval: Any) -> NDArray[np.float64]:

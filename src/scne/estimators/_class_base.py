@@ -16,6 +16,7 @@ from scne.estimators._dask import is_dask_collection
 from scne.estimators._data import all_or_nothing, check_prediction_inputs
 from scne.estimators._engines import open_engine
 from scne.estimators._files import is_file_rows
+from scne.estimators._scores import scored
 from scne.rows import Array, is_foreign, like, namespace_of, to_numpy
 
 # Rows of the fit whose outputs are looked at when none were held out.
@@ -78,8 +79,10 @@ class NetworkClassifier(ExportedClassifier, ClassifierMixin, BaseEstimator, ABC)
             if X_val is not None:
                 held_weights = weight_of_class[held_codes]
             else:
-                held_weights = _in_proportion(held_codes, held_out.rows.weights, codes, weights)
-            self.probability_map_ = fit_map(held_out.outputs, held_codes, held_weights)
+                counted = held_out.rows.weights
+                counted = None if counted is None else to_numpy(counted)
+                held_weights = _in_proportion(held_codes, counted, codes, weights)
+            self.probability_map_ = fit_map(to_numpy(held_out.outputs), held_codes, held_weights)
         else:
             self.probability_map_ = self._map_of_seen(X, codes, weights)
         return self
@@ -146,6 +149,25 @@ class NetworkClassifier(ExportedClassifier, ClassifierMixin, BaseEstimator, ABC)
             f"This {type(self).__name__} tells {len(self.classes_):,} classes apart; its probabilities rest on {rest} "
             f"held out. {self.regressor_.summary()}"
         )
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose class is predicted right.
+
+        Parameters
+        ----------
+        X : array-like, data frame or tensor of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,)
+            Labels; a tensor, or not, whatever X is.
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+        """
+        from sklearn.metrics import accuracy_score
+
+        found = scored(accuracy_score, self.predict, X, y, sample_weight)
+        return super().score(X, y, sample_weight) if found is None else found
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -236,6 +258,9 @@ def _codes_of(classes: NDArray, y_val: Any) -> NDArray[np.intp]:
 
 
 def _refuse_missing(name: str, labels: NDArray) -> None:
+    if labels.dtype.kind in "biuSU":
+        # These have no way to say that one is missing.
+        return
     if labels.dtype.kind == "f":
         missing = ~np.isfinite(labels)
     else:
@@ -290,8 +315,8 @@ def _weights_by_label(class_weight: dict[Any, Any], classes: NDArray) -> NDArray
 
 
 def _held_out_codes(judged: HeldOutOutputs) -> NDArray[np.intp]:
-    targets = judged.rows.targets
-    assert targets is not None
+    assert judged.rows.targets is not None
+    targets = to_numpy(judged.rows.targets)
     # A trend that was taken off and added again leaves targets with rounding errors.
     return (targets[:, 0] > 0).astype(np.intp) if targets.shape[1] == 1 else targets.argmax(axis=1)
 

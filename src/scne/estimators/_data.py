@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -17,7 +17,8 @@ from scne.estimators._dask import is_dask_collection, look_through
 from scne.estimators._files import is_file_rows, learn_files
 from scne.estimators._members import BlockStatistics
 from scne.estimators._parameters import check_threads
-from scne.rows import ArrayRows, ColumnStatistics, FeatureGroup, RowSource, is_foreign
+from scne.passes import DeviceEngine, Engine
+from scne.rows import ArrayRows, ColumnStatistics, FeatureGroup, RowSource, all_finite, is_foreign
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -99,6 +100,7 @@ def check_training_data(
     search_rows: int | None,
     seed: int,
     checkpoint: Checkpoint | None = None,
+    engine: Engine | None = None,
 ) -> TrainingData:
     """Validate the rows of a fit, and set the rows of the search apart.
 
@@ -112,6 +114,8 @@ def check_training_data(
     seed : int
         Decides which rows those are.
     checkpoint : Checkpoint or None
+    engine : Engine or None
+        Arrays in memory are brought to its device, if they fit, and looked through there.
     """
     if is_file_rows(given.X):
         return _training_files(estimator, given, search_rows, seed, checkpoint)
@@ -127,7 +131,7 @@ def check_training_data(
             "array or data frame, or rows in files (scne.open_rows)."
         )
     X, y, sample_weight, X_val, y_val = given.X, given.y, given.sample_weight, given.X_val, given.y_val
-    rows, flat = checked_rows(estimator, X, y, sample_weight, reset=True)
+    rows, flat = checked_rows(estimator, X, y, sample_weight, reset=True, engine=engine)
     if rows.n_rows < 2:
         raise ValueError(
             f"X has 1 sample (n_samples = 1), but {type(estimator).__name__} needs at least 2 rows to learn from."
@@ -138,7 +142,7 @@ def check_training_data(
     if search_rows is not None and rows.n_rows > search_rows:
         from scne.rows import sample_positions
 
-        search = rows.take(sample_positions(rows.n_rows, search_rows, seed))
+        search = rows.take(sample_positions(rows.n_rows, search_rows, seed, rows.inputs))
     return TrainingData(rows, search, watched, None if names is None else list(names), flat)
 
 
@@ -221,9 +225,15 @@ def check_prediction_inputs(estimator: BaseEstimator, X: Any) -> Any:
 
 
 def checked_rows(
-    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, reset: bool, suffix: str = ""
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    reset: bool,
+    suffix: str = "",
+    engine: Engine | None = None,
 ) -> tuple[ArrayRows, bool]:
-    """Arrays or frames as rows with targets, and whether the targets have one dimension."""
+    """Arrays or frames as rows with targets, on the engine's device if they fit; and whether targets are flat."""
     check_target("y" + suffix, y)
     with _naming_columns(X, "X" + suffix):
         X, y = validate_data(
@@ -238,22 +248,28 @@ def checked_rows(
         )
     y = np.asarray(y, dtype=np.float64)
     flat = y.ndim == 1
-    targets = y[:, None] if flat else y
-    _refuse_gaps("X" + suffix, X, getattr(estimator, "feature_names_in_", None))
+    rows = ArrayRows(X, y[:, None] if flat else y)
+    if isinstance(engine, DeviceEngine):
+        rows = engine.placed(rows) or rows
+    if not all_finite(rows.inputs):
+        _refuse_gaps("X" + suffix, X, getattr(estimator, "feature_names_in_", None))
     weights = None
     if sample_weight is not None:
         held = np.asarray(sample_weight)
         if held.ndim and not held.any():
             raise ValueError("sample_weight is zero for every row; at least one row must count (non-zero weight).")
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    return ArrayRows(X, targets, weights), flat
+        if rows.host is not None:
+            assert isinstance(engine, DeviceEngine)
+            return replace(rows, weights=engine.put(weights), host=replace(rows.host, weights=weights)), flat
+    return replace(rows, weights=weights), flat
 
 
 def _refuse_gaps(name: str, values: NDArray, column_names: Any) -> None:
     """NaN and infinity are refused by column, so that the user knows where to look."""
-    finite = np.isfinite(values)
-    if finite.all():
+    if all_finite(values):
         return
+    finite = np.isfinite(values)
     row, column = np.argwhere(~finite)[0]
     what = "NaN" if np.isnan(values[row, column]) else "infinity (inf)"
     count = int((~finite[:, column]).sum())

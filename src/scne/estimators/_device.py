@@ -1,16 +1,13 @@
 """Training rows where an engine runs: on a device, or brought there stripe by stripe."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from scne.estimators._cluster import ClusterRows
 from scne.estimators._data import TrainingData
-from scne.passes import DeviceEngine, Engine
-from scne.rows import Array, ArrayRows, RowBlock, RowSource
+from scne.passes import DeviceEngine, Engine, uploaded
+from scne.rows import ArrayRows, RowBlock, RowSource
 
 
 def placed(data: TrainingData, engine: Engine) -> TrainingData:
@@ -27,15 +24,24 @@ def placed(data: TrainingData, engine: Engine) -> TrainingData:
     if search is None:
         raise ValueError(_too_large(data.search, engine))
     watched = None if data.watched is None else engine.placed(data.watched)
+    if watched is None and data.watched is not None:
+        raise ValueError(
+            f"The {data.watched.n_rows:,} rows of X_val do not fit the memory of the device; about "
+            f"{_fitting(data.watched, engine):,} would: pass fewer, or use device='cpu'."
+        )
     return replace(data, rows=rows, search=search, watched=watched)
 
 
 def _too_large(rows: ArrayRows, engine: DeviceEngine) -> str:
-    fitting = engine.free_bytes() // (16 * (rows.n_columns + 2))
+    fitting = _fitting(rows, engine)
     return (
         f"The {rows.n_rows:,} rows of the search do not fit the memory of the device; about {fitting:,} would: set "
         f"search_rows={fitting} in the SCNRegressor, or use device='cpu'."
     )
+
+
+def _fitting(rows: ArrayRows, engine: DeviceEngine) -> int:
+    return engine.free_bytes() // (16 * (rows.n_columns + 2))
 
 
 @dataclass(frozen=True)
@@ -56,25 +62,5 @@ class StreamedRows:
         return self.source.n_columns
 
     def stripes(self, rows: int) -> Iterator[RowBlock]:
-        """Yield blocks of arrays on the device."""
-        blocks = self.source.stripes(rows)
-        with ThreadPoolExecutor(1) as pool:
-            coming = pool.submit(self._next, blocks)
-            while (block := coming.result()) is not None:
-                coming = pool.submit(self._next, blocks)
-                yield block
-
-    def _next(self, blocks: Iterator[RowBlock]) -> RowBlock | None:
-        block = next(blocks, None)
-        if block is None:
-            return None
-        return RowBlock(
-            block.start,
-            self._brought(block.inputs),
-            None if block.targets is None else self._brought(block.targets),
-            None if block.weights is None else self._brought(block.weights),
-        )
-
-    def _brought(self, values: Any) -> Array:
-        # Copied, because a reader may use its buffers again.
-        return self.engine.put(np.array(values, dtype=np.float64))
+        """Blocks of arrays on the device."""
+        return uploaded(iter(self.source.stripes(rows)), self.engine)

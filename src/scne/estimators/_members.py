@@ -16,6 +16,7 @@ from scne.ncl import EnsembleSystem, MatrixFreeSystem
 from scne.networks import BuiltNetwork, HiddenLayer, each_outputs, joint_outputs
 from scne.passes import DeviceEngine, Engine, SystemSums, announce, is_out_of_memory, stripe_rows, system_sums
 from scne.rows import (
+    Array,
     ArrayRows,
     ColumnScaling,
     ColumnStatistics,
@@ -36,6 +37,8 @@ BlockStatistics = tuple[ColumnStatistics, ColumnStatistics]
 AnyRows = RowSource | ClusterRows
 # Below this many different rows a held-out share says more about itself than about the model.
 FEWEST_TO_HOLD_OUT = 40
+# Rows among which so many different ones are looked for first.
+_LOOKED_AT_FIRST = 1_024
 # Bytes of a stripe that is on its way to a device.
 _STREAMED_BYTES = 1 << 26
 
@@ -205,12 +208,28 @@ def announced(blocks: Iterable[RowBlock], stage: str, total: int, rows: int) -> 
 
 def validation_rows(rows: ArrayRows, fraction: float, seed: int) -> NDArray[np.intp] | None:
     """A random share of the rows that count, to be watched instead of fitted; None when too few to judge by."""
-    rows = rows.in_numpy()
-    counted = np.arange(rows.n_rows) if rows.weights is None else np.flatnonzero(rows.weights)
-    if len(counted) < FEWEST_TO_HOLD_OUT or len(np.unique(content_keys(rows.inputs[counted]))) < FEWEST_TO_HOLD_OUT:
+    xp = namespace_of(rows.inputs)
+    counted = None if rows.weights is None else xp.nonzero(rows.weights)[0]
+    n = rows.n_rows if counted is None else counted.shape[0]
+    if n < FEWEST_TO_HOLD_OUT or not _differ(rows.inputs, counted, n):
         return None
-    share = min(max(1, round(fraction * len(counted))), len(counted) - 1)
-    return np.random.default_rng(seed).permutation(counted)[:share]
+    share = min(max(1, round(fraction * n)), n - 1)
+    # Drawn here, so that the same rows are held out wherever they live.
+    drawn = np.random.default_rng(seed).permutation(n)[:share]
+    return drawn if counted is None else to_numpy(xp.take(counted, like(drawn, counted), axis=0))
+
+
+def _differ(inputs: Array, counted: Array | None, n: int) -> bool:
+    """Whether enough of the rows that count differ from each other; the first ones nearly always tell."""
+
+    def among(first: int) -> Array:
+        return inputs[:first, :] if counted is None else namespace_of(inputs).take(inputs, counted[:first], axis=0)
+
+    # A device takes as long to be told what to do with few rows as with many.
+    if len(np.unique(content_keys(to_numpy(among(min(n, _LOOKED_AT_FIRST)))))) >= FEWEST_TO_HOLD_OUT:
+        return True
+    keys = content_keys(among(n))
+    return namespace_of(keys).unique_values(keys).shape[0] >= FEWEST_TO_HOLD_OUT
 
 
 def ensemble_system(
@@ -344,7 +363,7 @@ def device_blocks(inputs: Any, layers: Sequence[HiddenLayer], engine: Engine) ->
     widest = max(layer.n_outputs + 3 * len(layer.scaling.feature_columns) for layer in layers)
     step = engine.stripe_rows(inputs.shape[0], 16 * widest)
     for start in range(0, inputs.shape[0], step):
-        yield engine.put(inputs[start : start + step, :], "float64")
+        yield engine.put(inputs[start : min(start + step, inputs.shape[0]), :], "float64")
 
 
 def _prediction_rows(layers: Sequence[HiddenLayer]) -> int:

@@ -70,7 +70,7 @@ class NetworkRegressor(UpdatingRegressor):
         if check_choice("dates", getattr(self, "dates", "numbers"), DATES) == "numbers":
             return ()
         found = whole_dates(find_dates(data.column_names), (group.columns for group in groups))
-        return plausible_dates(found, data.search.in_numpy().inputs) if found else ()
+        return plausible_dates(found, data.search.inputs) if found else ()
 
     @abstractmethod
     def _build_member(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
@@ -136,7 +136,7 @@ class NetworkRegressor(UpdatingRegressor):
         seed = draw_seed(self.random_state)
         given = GivenRows(X, y, sample_weight, X_val, y_val, client)
         engine = open_engine(self.device, self.precision, self.n_jobs, X)
-        data = placed(check_training_data(self, given, self._search_rows(), seed), engine)
+        data = placed(check_training_data(self, given, self._search_rows(), seed, engine=engine), engine)
         group = FeatureGroup("network", np.arange(data.rows.n_columns))
         with engine:
             site = open_site(

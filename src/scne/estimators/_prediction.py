@@ -20,6 +20,7 @@ from scne.estimators._members import mean_output
 from scne.estimators._paragraph import paragraph
 from scne.estimators._parameters import check_integer
 from scne.estimators._permutation import PermutationImportances, permutation_importances, rows_to_shuffle
+from scne.estimators._scores import scored
 from scne.estimators._sensitivity import shares, total_effects
 from scne.networks import HiddenLayer
 from scne.passes import Engine
@@ -136,6 +137,25 @@ class PredictingRegressor(Leaving, RegressorMixin, BaseEstimator, ABC):
             with open_engine(self.device, "float64", self.n_jobs, X) as engine:
                 outputs = self._outputs(inputs, engine)
         return outputs[:, 0] if self._flat_target else outputs
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2, the share of the variance of y that predictions explain; the mean over the outputs when y has several.
+
+        Parameters
+        ----------
+        X : array-like, data frame or tensor of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            A tensor, or not, whatever X is.
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+        """
+        from sklearn.metrics import r2_score
+
+        found = scored(r2_score, self.predict, X, y, sample_weight)
+        return super().score(X, y, sample_weight) if found is None else found
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -298,7 +298,7 @@ class SCNERegressor(FittedEnsemble):
         engine = open_engine(self.device, self.precision, self.n_jobs, X)
         if engine.on_device and self.matrix_free:
             raise ValueError("matrix_free is True, but it is done on processors only; use device='cpu'.")
-        data = placed(check_training_data(self, given, template._search_rows(), seed, kept), engine)
+        data = placed(check_training_data(self, given, template._search_rows(), seed, kept, engine), engine)
         given_groups = data.groups
         if given_groups is None and self.groups is not None:
             given_groups = resolve_groups(self.groups, data.rows.n_columns, data.column_names)

@@ -23,6 +23,7 @@ from scne.rows import (
     learn_dated_scaling,
     learn_ramps,
     learn_scaling,
+    other_places,
 )
 
 HELD_OUT_STAGE = "summing held-out rows"
@@ -109,7 +110,7 @@ def holds_out(data: TrainingData, validation_fraction: float | None, seed: int) 
 def fitted_rows(data: TrainingData, validation_fraction: float | None, seed: int) -> ArrayRows:
     """The rows of the search without those that a site would hold out."""
     held = _held_out_places(data, validation_fraction, seed)
-    return data.search if held is None else data.search.take(np.setdiff1d(np.arange(data.search.n_rows), held))
+    return data.search if held is None else data.search.take(other_places(data.search.n_rows, held))
 
 
 def open_site(
@@ -131,11 +132,10 @@ def open_site(
     )
     if data.target_statistics is not None:
         targets = learn_scaling(data.target_statistics, target_scaling)
-    sample, learned_on = data.search, data.search.in_numpy() if scaling == "ramps" or dates else data.search
     validation = _held_out_places(data, validation_fraction, seed)
     inputs: InputScaling = columns
     if dates:
-        inputs = learn_dated_scaling(learned_on, columns, scaling, dates, n_ramps)
+        inputs = learn_dated_scaling(data.search, columns, scaling, dates, n_ramps)
     elif scaling == "ramps":
-        inputs = learn_ramps(learned_on, columns, n_ramps)
-    return BuildingSite(sample, data.watched, validation, inputs, targets, seed, engine, checkpoint)
+        inputs = learn_ramps(data.search, columns, n_ramps)
+    return BuildingSite(data.search, data.watched, validation, inputs, targets, seed, engine, checkpoint)

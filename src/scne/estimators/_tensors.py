@@ -5,7 +5,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from scne.estimators._data import GivenRows, TrainingData
-from scne.rows import Array, ArrayRows, cast, is_foreign, like, namespace_of, sample_positions
+from scne.rows import Array, ArrayRows, all_finite, cast, is_foreign, like, namespace_of, sample_positions
 
 
 def check_tensors(estimator: BaseEstimator, given: GivenRows, search_rows: int | None, seed: int) -> TrainingData:
@@ -25,7 +25,7 @@ def check_tensors(estimator: BaseEstimator, given: GivenRows, search_rows: int |
             raise ValueError(f"X_val has {watched.n_columns} columns, but X has {rows.n_columns}.")
     search = rows
     if search_rows is not None and rows.n_rows > search_rows:
-        search = rows.take(sample_positions(rows.n_rows, search_rows, seed))
+        search = rows.take(sample_positions(rows.n_rows, search_rows, seed, rows.inputs))
     return TrainingData(rows, search, watched, None, flat)
 
 
@@ -72,6 +72,5 @@ def _check_matrix(name: str, X: Array) -> None:
 
 
 def _refuse_gaps(name: str, values: Array) -> None:
-    xp = namespace_of(values)
-    if not bool(xp.all(xp.isfinite(values))):
+    if not all_finite(values):
         raise ValueError(f"Input {name} contains NaN or infinity; drop those rows or fill the gaps first.")

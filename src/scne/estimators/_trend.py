@@ -87,19 +87,46 @@ def learn_trend(rows: ArrayRows) -> Trend:
     >>> bool(left.std() < 0.01)
     True
     """
+    return learn_line(rows)[0]
+
+
+def learn_line(rows: ArrayRows) -> tuple[Trend, NDArray[np.float64]]:
+    """The same, and its constant: what the mean of the targets is above that of the trend, shape (q,)."""
     assert rows.targets is not None
     scaling = learn_scaling(column_statistics(rows.inputs, rows.weights), "standard", clip=True)
     columns, targets = _links(scaling).outputs(rows.inputs), rows.targets
     xp = namespace_of(columns)
     counts = xp.ones_like(columns[:, 0]) if rows.weights is None else cast(rows.weights, "float64")
-    total = float(xp.sum(counts))
-    root = xp.sqrt(counts)[:, None]
-    centred = root * (columns - counts @ columns / total)
-    left = root * (targets - counts @ targets / total)
-    sizes, directions = eigh(to_numpy(centred.T @ centred))
+    total = rows.total_weight
+    centred, left = columns - counts @ columns / total, targets - counts @ targets / total
+    if rows.weights is not None:
+        root = xp.sqrt(counts)[:, None]
+        centred, left = root * centred, root * left
+    gram, moments, spread = centred.T @ centred, centred.T @ left, float(xp.sum(left * left))
+    weights = _ridge_weights(to_numpy(gram), to_numpy(moments), spread, total)
+    constant = to_numpy(counts @ (targets - columns @ like(weights, columns))) / total
+    return Trend(scaling, weights), constant
+
+
+def _ridge_weights(
+    gram: NDArray[np.float64], moments: NDArray[np.float64], spread: float, total: float
+) -> NDArray[np.float64]:
+    """Weights (d, q) of the ridge that generalised cross-validation prefers.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (d, d)
+        Of the centred columns.
+    moments : ndarray of shape (d, q)
+        Their products with the centred targets.
+    spread : float
+        Sum of squares of the centred targets.
+    total : float
+        Sum of the row weights.
+    """
+    sizes, directions = eigh(gram)
     sizes = np.maximum(sizes, 0.0)
-    moments = directions.T @ to_numpy(centred.T @ left)
-    spread = float(xp.sum(left * left))
+    moments = directions.T @ moments
     best, chosen = np.inf, np.zeros_like(moments)
     for ridge in _RELATIVE_RIDGES * max(sizes.mean(), np.finfo(float).tiny):
         weights = moments / (sizes + ridge)[:, None]
@@ -108,7 +135,7 @@ def learn_trend(rows: ArrayRows) -> Trend:
         score = squares / (total - freedom) ** 2 if freedom < total else np.inf
         if score < best:
             best, chosen = score, weights
-    return Trend(scaling, directions @ chosen)
+    return directions @ chosen
 
 
 @dataclass(frozen=True)

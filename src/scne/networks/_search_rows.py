@@ -16,11 +16,15 @@ from scne.rows import (
     ArrayRows,
     ColumnScaling,
     InputScaling,
+    ascending,
     cast,
     content_keys,
+    is_foreign,
     is_numpy,
+    keys_in_numpy,
     like,
     namespace_of,
+    other_places,
     to_numpy,
 )
 
@@ -45,9 +49,9 @@ class SearchRows:
         Sums of the row weights of the two parts.
     feature_columns : ndarray of int, shape (d,) or None
         The column of the network from which each scaled feature was made; None when each is its own column.
-    keys : ndarray of uint64, shape (n_training,), a function that gives it, or None
-        Keys of the training rows by what they held before they were scaled: scaled values of the same rows may differ
-        in their last bit when the rows come in another order. None takes the scaled values.
+    keys : array of shape (n_training,), a function that gives it, or None
+        Keys of the training rows (`content_keys`) by what they held before they were scaled: scaled values of the same
+        rows may differ in their last bit when the rows come in another order. None takes the scaled values.
     n_given : int or None
         Columns that were given, which come first among the features; None when there are no others.
     """
@@ -59,7 +63,7 @@ class SearchRows:
     training_weight: float
     validation_weight: float
     feature_columns: NDArray[np.intp] | None = None
-    keys: NDArray[np.uint64] | Callable[[], NDArray[np.uint64]] | None = None
+    keys: Array | Callable[[], Array] | None = None
     n_given: int | None = None
 
     @property
@@ -78,55 +82,67 @@ class SearchRows:
         return self.n_columns if self.n_given is None else self.n_given
 
     @cached_property
-    def _keys(self) -> NDArray[np.uint64]:
+    def _keys(self) -> Array:
         if self.keys is None:
-            return content_keys(to_numpy(self.inputs[: self.n_training, :-1]))
+            return content_keys(self.inputs[: self.n_training, :-1])
         return self.keys() if callable(self.keys) else self.keys
 
     @cached_property
     def canonical_order(self) -> NDArray[np.intp]:
         """Training rows in an order that depends on what they hold alone, and is as good as random."""
-        order = np.argsort(self._keys, kind="stable")
-        return order if self.root_weights is None else order[self._roots[order] > 0]
+        return to_numpy(self._order)
 
     @cached_property
-    def _roots(self) -> NDArray[Any]:
-        """The root weights in this process's memory."""
-        assert self.root_weights is not None
-        return to_numpy(self.root_weights)
+    def _order(self) -> Array:
+        """The same where the rows live."""
+        keys = self._keys
+        order = namespace_of(keys).argsort(ascending(keys), stable=True)
+        return order if self.root_weights is None else order[_rows_at(self.root_weights, order) > 0]
+
+    @cached_property
+    def _reached(self) -> Array:
+        """The weight of the rows up to each in canonical order."""
+        return namespace_of(self._order).cumulative_sum(_weight_of(_rows_at(self.root_weights, self._order)))
+
+    @cached_property
+    def feature_places(self) -> NDArray[np.intp]:
+        """The column of each feature, counted among those that have any (the year of a date, say, has none)."""
+        if self.feature_columns is None:
+            return np.arange(self.n_columns)
+        return np.unique(self.feature_columns, return_inverse=True)[1]
 
     @cached_property
     def n_distinct(self) -> int:
         """Training rows that differ from each other, of those that count."""
-        keys = self._keys[self.canonical_order]
-        return 1 + int(np.count_nonzero(np.diff(keys)))
+        keys = _rows_at(self._keys, self._order)
+        return 1 + int(namespace_of(keys).count_nonzero(keys[1:] != keys[:-1]))
 
     def rows_at(self, shares: NDArray[np.float64]) -> NDArray[Any]:
         """Inputs (k, d) of the training rows at some shares, in [0, 1), of the whole weight in canonical order."""
-        order = self.canonical_order
+        order = self._order
+        xp, n = namespace_of(order), order.shape[0]
         if self.root_weights is None:
-            places = (shares * len(order)).astype(np.intp)
+            places = like((shares * n).astype(np.intp), order)
         else:
-            reached = np.cumsum(np.square(self._roots[order], dtype=np.float64))
-            places = np.minimum(np.searchsorted(reached, shares * reached[-1], side="right"), len(order) - 1)
-        return to_numpy(_rows_at(self.inputs, order[places]))[:, :-1]
+            wanted = like(shares, self._reached) * self._reached[-1]
+            places = xp.clip(xp.searchsorted(self._reached, wanted, side="right"), 0, n - 1)
+        return to_numpy(_rows_at(self.inputs, _rows_at(order, places)))[:, :-1]
 
     def first_training(self, n: int) -> "SearchRows":
         """The first n training rows in canonical order, and nothing to watch."""
         if n >= self.n_training and self.n_rows == self.n_training:
             return self
-        chosen = self.canonical_order[:n]
-        roots = None if self.root_weights is None else self._roots[chosen]
-        weight = float(len(chosen)) if roots is None else float(np.square(roots, dtype=np.float64).sum())
+        chosen = self._order[: min(n, self._order.shape[0])]
+        roots = None if self.root_weights is None else _rows_at(self.root_weights, chosen)
         return SearchRows(
             _rows_at(self.inputs, chosen),
             _rows_at(self.targets, chosen),
-            None if roots is None else like(roots, self.inputs),
-            len(chosen),
-            weight,
+            roots,
+            chosen.shape[0],
+            float(chosen.shape[0] if roots is None else namespace_of(roots).sum(_weight_of(roots))),
             0.0,
             self.feature_columns,
-            self._keys[chosen],
+            _rows_at(self._keys, chosen),
             self.n_given,
         )
 
@@ -134,8 +150,13 @@ class SearchRows:
         """The same rows in this process's memory."""
         if is_numpy(self.inputs):
             return self
-        roots = None if self.root_weights is None else self._roots
-        return replace(self, inputs=to_numpy(self.inputs), targets=to_numpy(self.targets), root_weights=roots)
+        return replace(
+            self,
+            inputs=to_numpy(self.inputs),
+            targets=to_numpy(self.targets),
+            root_weights=None if self.root_weights is None else to_numpy(self.root_weights),
+            keys=lambda: keys_in_numpy(self._keys),
+        )
 
     def stripes(self, step: int) -> list[slice]:
         """Row ranges of `step` rows for the kernels; none holds both training and validation rows."""
@@ -166,16 +187,20 @@ class SearchRows:
         return outputs
 
 
-def rows_at(values: Array, positions: NDArray[np.intp]) -> NDArray[Any]:
+def rows_at(values: Array, positions: Array) -> NDArray[Any]:
     """Some rows of an array of any library, in this process's memory."""
     return to_numpy(_rows_at(values, positions))
 
 
-def _rows_at(values: Array, positions: NDArray[np.intp]) -> Array:
+def _rows_at(values: Array, positions: Array) -> Array:
     if is_numpy(values):
         return values[positions]
     xp = namespace_of(values)
-    return xp.take(values, like(positions, values, xp.int64), axis=0)
+    return xp.take(values, positions if is_foreign(positions) else like(positions, values, xp.int64), axis=0)
+
+
+def _weight_of(roots: Array) -> Array:
+    return cast(roots, "float64") ** 2
 
 
 def prepare_search(
@@ -211,8 +236,7 @@ def prepare_search(
     if validation is None:
         parts = [(rows, None)]
     else:
-        kept = np.setdiff1d(np.arange(rows.n_rows), validation)
-        parts = [(rows, kept), (rows, np.sort(validation))]
+        parts = [(rows, other_places(rows.n_rows, validation)), (rows, np.sort(validation))]
     if watched is not None:
         parts.append((watched, None))
 
@@ -259,9 +283,8 @@ def prepare_search(
     )
 
 
-def _keys_of(rows: ArrayRows, columns: NDArray[np.intp], chosen: NDArray[np.intp] | None) -> NDArray[np.uint64]:
-    inputs = rows.in_numpy().inputs
-    return content_keys(inputs[:, columns] if chosen is None else inputs[chosen][:, columns])
+def _keys_of(rows: ArrayRows, columns: NDArray[np.intp], chosen: NDArray[np.intp] | None) -> Array:
+    return content_keys(chosen_columns(rows.inputs if chosen is None else _rows_at(rows.inputs, chosen), columns))
 
 
 def _prepared_on_device(
@@ -274,7 +297,7 @@ def _prepared_on_device(
     precision: str,
 ) -> SearchRows:
     """The same for rows on a device: training rows, those that are held out, and those that are watched."""
-    kept = None if validation is None else np.setdiff1d(np.arange(rows.n_rows), validation)
+    kept = None if validation is None else other_places(rows.n_rows, validation)
     parts = [rows] if validation is None or kept is None else [rows.take(kept), rows.take(np.sort(validation))]
     if watched is not None:
         parts.append(watched)

@@ -3,9 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from scne.rows._arrays import Array, cast, device_of, is_foreign, is_numpy, like, namespace_of, to_numpy
-from scne.rows._blocks import ArrayRows, RowBlock, RowSource
-from scne.rows._content import content_keys
+from scne.rows._arrays import Array, all_finite, cast, device_of, is_foreign, is_numpy, like, namespace_of, to_numpy
+from scne.rows._blocks import ArrayRows, RowBlock, RowSource, other_places
+from scne.rows._content import ascending, content_keys, keys_in_numpy
 from scne.rows._data_error import DataError
 from scne.rows._dates import (
     DATES,
@@ -80,6 +80,8 @@ __all__ = [
     "RowSource",
     "SampleDrawer",
     "all_columns",
+    "all_finite",
+    "ascending",
     "cast",
     "column_statistics",
     "content_keys",
@@ -89,12 +91,14 @@ __all__ = [
     "input_statistics",
     "is_foreign",
     "is_numpy",
+    "keys_in_numpy",
     "learn_dated_scaling",
     "learn_ramps",
     "learn_scaling",
     "like",
     "namespace_of",
     "open_rows",
+    "other_places",
     "plausible_dates",
     "read_groups",
     "resolve_groups",

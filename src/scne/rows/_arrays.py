@@ -4,6 +4,7 @@ Kernels are written once, with functions that every namespace has, and run on Nu
 array-api-strict alike. NumPy keeps the in-place forms that its speed rests on.
 """
 
+import math
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -14,6 +15,10 @@ from numpy.typing import NDArray
 
 # An array of any library.
 Array = Any
+
+# Bytes from which it pays to copy through memory that a device can write to by itself, and to spare a copy here.
+_LARGE_BYTES = 1 << 20
+_SENT_AS_THEY_ARE = ("float32", "float64", "int64")
 
 
 def is_numpy(array: Array) -> bool:
@@ -59,11 +64,23 @@ def like(values: Any, array: Array, dtype: Any = None) -> Array:
     if isinstance(array, np.ndarray):
         return np.asarray(values, dtype=array.dtype if dtype is None else dtype)
     xp = namespace_of(array)
+    dtype = array.dtype if dtype is None else dtype
     if hasattr(array, "is_cuda"):
+        kind = str(dtype).rpartition(".")[2]
+        if array.is_cuda and _is_large(values):
+            # As it is: a copy or a conversion here would take longer than the way to the device.
+            return xp.from_numpy(values).to(array.device).to(getattr(xp, kind))
         # Converted here and sent in one copy: half of the calls that the library would make of it.
-        kind = str(array.dtype if dtype is None else dtype).rpartition(".")[2]
         return xp.from_numpy(np.array(values, dtype=kind)).to(array.device, non_blocking=True)
-    return xp.asarray(values, dtype=array.dtype if dtype is None else dtype, device=device_of(array))
+    return xp.asarray(values, dtype=dtype, device=device_of(array))
+
+
+def _is_large(values: Any) -> bool:
+    """Whether values are many, in a form that PyTorch takes without a word."""
+    if not isinstance(values, np.ndarray) or values.nbytes < _LARGE_BYTES:
+        return False
+    kind, strides = values.dtype, values.strides
+    return values.flags.writeable and kind.isnative and kind.name in _SENT_AS_THEY_ARE and min(strides) > 0
 
 
 def cast(array: Array, dtype: str) -> Array:
@@ -72,6 +89,31 @@ def cast(array: Array, dtype: str) -> Array:
         return array.astype(dtype, copy=False)
     xp = namespace_of(array)
     return xp.astype(array, getattr(xp, dtype), copy=False)
+
+
+def all_finite(values: Array) -> bool:
+    """Whether no number of an array is NaN or infinite.
+
+    Examples
+    --------
+    >>> all_finite(np.array([1.0, 1e308, 1e308])), all_finite(np.array([1.0, np.nan]))
+    (True, False)
+    """
+    xp = namespace_of(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        # A sum takes a quarter of the time of looking at each; where it overflows, nothing is said yet.
+        return math.isfinite(float(xp.sum(values))) or bool(xp.all(xp.isfinite(values)))
+
+
+def float_bits(values: Array) -> Array:
+    """The bits of float64 numbers as whole numbers: uint64 in NumPy, and int64 elsewhere, where uint64 has no sums."""
+    if isinstance(values, np.ndarray):
+        return values.view(np.uint64)
+    xp = namespace_of(values)
+    if hasattr(values, "view"):
+        return values.view(xp.int64)
+    # The standard has no name for it.
+    return like(to_numpy(values).view(np.int64), values, xp.int64)
 
 
 def to_numpy(array: Array) -> NDArray:
@@ -85,12 +127,8 @@ def to_numpy(array: Array) -> NDArray:
     return np.from_dlpack(array)
 
 
-# Bytes from which it pays to copy through memory that the device can write to by itself.
-_PINNED_FROM = 1 << 20
-
-
 def _from_torch(tensor: Array) -> NDArray:
-    if not tensor.is_cuda or tensor.nbytes < _PINNED_FROM:
+    if not tensor.is_cuda or tensor.nbytes < _LARGE_BYTES:
         return tensor.detach().cpu().numpy()
     import torch
 

@@ -5,14 +5,14 @@ need is a sum over stripes of a pure function of one stripe, so a source never h
 rows at once. Data in memory are the simplest source: their stripes are views.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.rows._arrays import is_numpy, like, namespace_of, to_numpy
+from scne.rows._arrays import Array, cast, is_foreign, is_numpy, like, namespace_of, to_numpy
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,15 @@ class RowBlock:
     def stop(self) -> int:
         """Index after the last row in the source."""
         return self.start + self.inputs.shape[0]
+
+    def with_each(self, changed: Callable[[Any], Any]) -> "RowBlock":
+        """The same rows with each of its arrays changed by a function."""
+        return RowBlock(
+            self.start,
+            changed(self.inputs),
+            None if self.targets is None else changed(self.targets),
+            None if self.weights is None else changed(self.weights),
+        )
 
     def part(self, rows: slice) -> "RowBlock":
         """Some of its rows."""
@@ -108,10 +117,12 @@ class ArrayRows:
     @property
     def total_weight(self) -> float:
         """Sum of the row weights; the number of rows when there are none."""
-        return float(self.n_rows) if self.weights is None else float(np.sum(self.weights, dtype=np.float64))
+        if self.weights is None:
+            return float(self.n_rows)
+        return float(namespace_of(self.weights).sum(cast(self.weights, "float64")))
 
-    def take(self, positions: NDArray[np.intp]) -> "ArrayRows":
-        """Some of the rows, copied."""
+    def take(self, positions: Array) -> "ArrayRows":
+        """Some of the rows, copied; of rows on a device, what is taken has no copy elsewhere."""
         if is_numpy(self.inputs):
             return ArrayRows(
                 self.inputs[positions],
@@ -119,12 +130,11 @@ class ArrayRows:
                 None if self.weights is None else self.weights[positions],
             )
         xp = namespace_of(self.inputs)
-        places = like(positions, self.inputs, xp.int64)
+        places = positions if is_foreign(positions) else like(positions, self.inputs, xp.int64)
         return ArrayRows(
             xp.take(self.inputs, places, axis=0),
             None if self.targets is None else xp.take(self.targets, places, axis=0),
             None if self.weights is None else xp.take(self.weights, places, axis=0),
-            None if self.host is None else self.host.take(positions),
         )
 
     def in_numpy(self) -> "ArrayRows":
@@ -142,10 +152,23 @@ class ArrayRows:
     def stripes(self, rows: int) -> Iterator[RowBlock]:
         """Yield views of `rows` rows at a time."""
         for start in range(0, self.n_rows, rows):
-            part = slice(start, start + rows)
+            part = slice(start, min(start + rows, self.n_rows))
             yield RowBlock(
                 start,
                 self.inputs[part, :],
                 None if self.targets is None else self.targets[part, :],
                 None if self.weights is None else self.weights[part],
             )
+
+
+def other_places(n_rows: int, places: NDArray[np.intp]) -> NDArray[np.intp]:
+    """All places but some, in order.
+
+    Examples
+    --------
+    >>> other_places(5, np.array([3, 0]))
+    array([1, 2, 4])
+    """
+    others = np.ones(n_rows, dtype=bool)
+    others[places] = False
+    return np.flatnonzero(others)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.rows._arrays import Array, cast, is_foreign, like, namespace_of, to_numpy
+from scne.rows._arrays import Array, cast, is_foreign, like, namespace_of
 from scne.rows._blocks import ArrayRows
 from scne.rows._ramps import RampScaling, learn_ramps
 from scne.rows._scaling import ColumnScaling, column_statistics, learn_scaling
@@ -50,27 +50,28 @@ def whole_dates(dates: Iterable[DateColumns], groups: Iterable[NDArray[np.intp]]
     return tuple(date for date in dates if all(len(group.intersection(date)) in (0, 3) for group in kept))
 
 
-def plausible_dates(dates: Iterable[DateColumns], inputs: NDArray) -> tuple[DateColumns, ...]:
+def plausible_dates(dates: Iterable[DateColumns], inputs: Array) -> tuple[DateColumns, ...]:
     """Those dates whose months and days are such in all of some rows."""
+    xp = namespace_of(inputs)
 
     def within(column: int, last: int) -> bool:
         values = inputs[:, column]
-        return bool(((values >= 1) & (values <= last)).all())
+        return bool(xp.all((values >= 1) & (values <= last)))
 
     return tuple(date for date in dates if within(date[1], 12) and within(date[2], 31))
 
 
-def with_dates(values: NDArray, dates: Sequence[DateColumns]) -> NDArray[np.float64]:
+def with_dates(values: Array, dates: Sequence[DateColumns]) -> Array:
     """Columns with the season in place of month and year, and the day of the week in place of the day.
 
     Parameters
     ----------
-    values : ndarray of shape (n, d)
+    values : array of shape (n, d)
     dates : sequence of DateColumns
 
     Returns
     -------
-    ndarray of shape (n, d)
+    array of shape (n, d), float64
         The sine of the part of the year that is over (where the month was), its cosine (where the year was), and the
         day of the week from 0 for a Monday. Months count a twelfth of a year each, and days a thirty-first of that: no
         one needs the season to the hour, and a model that leaves Python need not know a calendar for it.
@@ -80,23 +81,26 @@ def with_dates(values: NDArray, dates: Sequence[DateColumns]) -> NDArray[np.floa
     >>> with_dates(np.array([[2024.0, 4.0, 1.0, 7.0]]), [(0, 1, 2)]).round(3)
     array([[0., 1., 0., 7.]])
     """
-    read = np.array(values, dtype=np.float64)
+    values = values if is_foreign(values) else np.asarray(values)
+    xp = namespace_of(values)
+    read = xp.astype(values, xp.float64, copy=True)
     for places in dates:
-        year, month, day = (np.asarray(values[:, place], dtype=np.float64) for place in places)
+        year, month, day = (cast(values[:, place], "float64") for place in places)
         angle = 2.0 * np.pi * (month - 1.0 + (day - 1.0) / 31.0) / 12.0
-        read[:, places[0]] = np.cos(angle)
-        read[:, places[1]] = np.sin(angle)
+        read[:, places[0]] = xp.cos(angle)
+        read[:, places[1]] = xp.sin(angle)
         read[:, places[2]] = _weekday(year, month, day)
     return read
 
 
-def _weekday(year: NDArray[np.float64], month: NDArray[np.float64], day: NDArray[np.float64]) -> NDArray[np.float64]:
+def _weekday(year: Array, month: Array, day: Array) -> Array:
     """0 for a Monday, by Zeller's congruence, in which a year begins in March."""
-    before_march = month < 3.0
-    year, month = year - before_march, np.floor(month) + 12.0 * before_march
-    year = np.floor(year)
-    days = np.floor(day) + np.floor(2.6 * (month + 1.0)) + year + np.floor(year / 4) - np.floor(year / 100)
-    return np.mod(days + np.floor(year / 400) + 5.0, 7.0)
+    xp = namespace_of(year)
+    before_march = xp.astype(month < 3.0, xp.float64)
+    year, month = year - before_march, xp.floor(month) + 12.0 * before_march
+    year = xp.floor(year)
+    days = xp.floor(day) + xp.floor(2.6 * (month + 1.0)) + year + xp.floor(year / 4.0) - xp.floor(year / 100.0)
+    return xp.remainder(days + xp.floor(year / 400.0) + 5.0, 7.0)
 
 
 @dataclass(frozen=True)
@@ -145,18 +149,7 @@ class DatedScaling:
 
     def apply(self, values: Array) -> Array:
         """Features of some rows."""
-        if not is_foreign(values):
-            return self.inner.apply(with_dates(values, self.dates))
-        # Calendars are small: three columns go through this process.
-        places = sorted({place for date in self.dates for place in date})
-        renamed = [tuple(places.index(place) for place in date) for date in self.dates]
-        xp = namespace_of(values)
-        taken = to_numpy(xp.take(values, like(np.array(places), values, xp.int64), axis=1))
-        read = like(with_dates(taken, renamed), values, xp.float64)  # type: ignore[arg-type]
-        columns = [cast(values[:, place], "float64") for place in range(self.n_columns)]
-        for position, place in enumerate(places):
-            columns[place] = read[:, position]
-        return self.inner.apply(xp.stack(columns, axis=1))
+        return self.inner.apply(with_dates(values, self.dates))
 
     def select(self, columns: NDArray[np.intp]) -> "ColumnScaling | RampScaling | DatedScaling":
         """The same map for some of the columns, all or none of each date's."""
@@ -184,7 +177,8 @@ def learn_dated_scaling(
     """
     read = ArrayRows(with_dates(rows.inputs, dates), None, rows.weights)
     changed = np.array(dates, dtype=np.intp).ravel()
-    statistics = column_statistics(read.inputs[:, changed], rows.weights)
+    xp = namespace_of(read.inputs)
+    statistics = column_statistics(xp.take(read.inputs, like(changed, read.inputs, xp.int64), axis=1), rows.weights)
     learned = learn_scaling(statistics, "standard" if method == "ramps" else method, plain.lower is not None)
 
     def merged(old: NDArray[np.float64], new: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,12 +7,13 @@ function of it inside its activation. Ramps are bounded, so an outlier moves a n
 seen in training.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.rows._arrays import Array, cast, is_foreign, like, namespace_of
+from scne.rows._arrays import Array, cast, is_foreign, is_numpy, like, namespace_of, to_numpy
 from scne.rows._blocks import ArrayRows
 from scne.rows._scaling import ColumnScaling
 
@@ -22,6 +23,8 @@ _FULL_DEVIATIONS = 3.0
 # Many rows can tell finer pieces apart than few. The ramps of all columns together are limited, because the cost of a
 # node grows with them.
 _FEW_RAMPS, _MANY_RAMPS, _MANY_ROWS, _MOST_IN_ALL = 8, 12, 12_000, 256
+# Numbers that a device sorts at a time: a column alone leaves it idle, and all of them may not fit.
+_SORTED_TOGETHER = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -123,45 +126,83 @@ def learn_ramps(rows: ArrayRows, columns: ColumnScaling, n_ramps: int | None = N
     if n_ramps is None:
         most = _MANY_RAMPS if rows.n_rows >= _MANY_ROWS else _FEW_RAMPS
         n_ramps = max(2, min(most, _MOST_IN_ALL // max(1, _n_graded(rows.inputs))))
-    counted = slice(None) if rows.weights is None else rows.weights > 0
-    weights = None if rows.weights is None else rows.weights[counted]
-    sources, starts, widths = [], [], []
-    for column in range(rows.inputs.shape[1]):
-        knots = _knots(np.asarray(rows.inputs[counted, column], dtype=np.float64), weights, n_ramps)
-        sources += [column] * (len(knots) - 1)
-        starts.append(knots[:-1])
-        widths.append(np.diff(knots))
+    inputs, weights = _counted(rows)
+    knots = [ends for block in _column_blocks(inputs) for ends in _knots(block, weights, n_ramps)]
     return RampScaling(
         columns,
-        np.array(sources, dtype=np.intp),
-        np.concatenate(starts) if starts else np.empty(0),
-        np.concatenate(widths) if widths else np.empty(0),
+        np.repeat(np.arange(len(knots)), [len(ends) - 1 for ends in knots]),
+        np.concatenate([np.empty(0), *(ends[:-1] for ends in knots)]),
+        np.concatenate([np.empty(0), *(np.diff(ends) for ends in knots)]),
     )
 
 
-def _n_graded(inputs: NDArray) -> int:
+def _n_graded(inputs: Array) -> int:
     """Columns with more than two different values, as those of levels and marks have."""
-    low, high = inputs.min(axis=0), inputs.max(axis=0)
-    return int(np.count_nonzero(((inputs > low) & (inputs < high)).any(axis=0)))
+    xp = namespace_of(inputs)
+    low, high = xp.min(inputs, axis=0), xp.max(inputs, axis=0)
+    return int(xp.count_nonzero(xp.any((inputs > low) & (inputs < high), axis=0)))
 
 
-def _knots(values: NDArray[np.float64], weights: NDArray | None, n_ramps: int) -> NDArray[np.float64]:
-    """Ends of the ramps of one column, ascending; a single one when it needs none.
+def _counted(rows: ArrayRows) -> tuple[Array, Array | None]:
+    """Inputs and weights of the rows that count."""
+    if rows.weights is None:
+        return rows.inputs, None
+    xp = namespace_of(rows.inputs)
+    places = xp.nonzero(rows.weights > 0)[0]
+    return xp.take(rows.inputs, places, axis=0), cast(xp.take(rows.weights, places, axis=0), "float64")
+
+
+def _column_blocks(inputs: Array) -> Iterator[Array]:
+    """Columns as rows of float64: one by one where that is fast and takes little memory, else many at a time."""
+    xp = namespace_of(inputs)
+    n, d = inputs.shape
+    step = 1 if is_numpy(inputs) else max(1, _SORTED_TOGETHER // n)
+    for first in range(0, d, step):
+        yield cast(xp.permute_dims(inputs[:, first : min(first + step, d)], (1, 0)), "float64")
+
+
+def _knots(columns: Array, weights: Array | None, n_ramps: int) -> list[NDArray[np.float64]]:
+    """Ends of the ramps of each of some columns (k, n), ascending; a single one for a column that needs none.
 
     Quantiles are values of rows (the inverse of the distribution function), so that a row of weight two is the same
     as two rows.
     """
-    # Weights need the order, which takes ten times as long as the sorted values alone.
-    order = None if weights is None else np.argsort(values, kind="stable")
-    ordered = np.sort(values) if order is None else values[order]
-    distinct = ordered[np.concatenate([[True], np.diff(ordered) > 0])]
-    if len(distinct) <= 2:
-        return distinct[:1]
-    if len(distinct) <= n_ramps + 1:
-        return distinct
-    if weights is None or order is None:
-        reached = np.arange(1, len(values) + 1, dtype=np.float64)
+    xp, n = namespace_of(columns), columns.shape[1]
+    wanted = np.linspace(0.0, 1.0, n_ramps + 1)
+    if weights is None:
+        ordered = xp.sort(columns, axis=1)
+        # Counted from one, the first row that reaches a share of all rows.
+        places = np.maximum(np.ceil(wanted * n).astype(np.int64) - 1, 0)
+        quantiles = to_numpy(xp.take(ordered, like(places, columns, xp.int64), axis=1))
     else:
-        reached = np.cumsum(weights[order])
-    wanted = np.linspace(0.0, 1.0, n_ramps + 1) * reached[-1]
-    return np.unique(ordered[np.minimum(np.searchsorted(reached, wanted), len(values) - 1)])
+        # Weights need the order, which takes ten times as long as the sorted values alone.
+        order = xp.argsort(columns, axis=1, stable=True)
+        ordered = xp.take_along_axis(columns, order, axis=1)
+        quantiles = _weighted_quantiles(ordered, xp.take(weights, xp.reshape(order, (-1,)), axis=0), wanted)
+    rises = ordered[:, 1:] > ordered[:, :-1]
+    n_rises = to_numpy(xp.count_nonzero(rises, axis=1))
+    few = np.flatnonzero(n_rises <= n_ramps)
+    distinct = _distinct(*(xp.take(one, like(few, columns, xp.int64), axis=0) for one in (ordered, rises)))
+    knots = [np.unique(ends) for ends in quantiles]
+    for place, ends in zip(few, distinct, strict=True):
+        knots[place] = ends if len(ends) > 2 else ends[:1]
+    return knots
+
+
+def _weighted_quantiles(ordered: Array, weights: Array, wanted: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values at some shares of the whole weight, for columns in order (k, n) and the weights of their rows in a row."""
+    xp, n = namespace_of(ordered), ordered.shape[1]
+    reached = xp.cumulative_sum(xp.reshape(weights, ordered.shape), axis=1)
+    below = [xp.count_nonzero(reached < share * reached[:, -1:], axis=1) for share in wanted.tolist()]
+    places = xp.clip(xp.stack(below, axis=1), 0, n - 1)
+    return to_numpy(xp.take_along_axis(ordered, places, axis=1))
+
+
+def _distinct(ordered: Array, rises: Array) -> list[NDArray[np.float64]]:
+    """The different values of columns in order (k, n), each of which has few of them, by where the columns rise."""
+    xp, n = namespace_of(ordered), ordered.shape[1]
+    column, place = xp.nonzero(rises)
+    later = to_numpy(xp.take(xp.reshape(ordered, (-1,)), column * n + place + 1, axis=0))
+    first = to_numpy(ordered[:, 0])
+    ends = np.searchsorted(to_numpy(column), np.arange(1, len(first)))
+    return [np.append(low, rest) for low, rest in zip(first, np.split(later, ends), strict=True)] if len(first) else []

@@ -11,26 +11,32 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from scne.rows._content import mixed
+from scne.rows._arrays import Array, device_of, is_foreign, namespace_of
+from scne.rows._content import GOLDEN, ascending, constant, mixed
 
 _MASK = (1 << 64) - 1
-_GOLDEN = 0x9E3779B97F4A7C15
 _BLOCK = 1 << 16
 _MOST_PIECES = 256
 
 
-def row_keys(seed: int, start: int, stop: int) -> NDArray[np.uint64]:
+def row_keys(seed: int, start: int, stop: int, beside: Array | None = None) -> Array:
     """Keys of the rows from `start` to `stop`: splitmix64's numbers for a state made from the seed.
 
-    For one seed no two rows have the same key, because splitmix64 is one-to-one.
+    For one seed no two rows have the same key, because splitmix64 is one-to-one. They are uint64, or int64 with the
+    same bits where `beside` is an array that is not NumPy's: of its library, on its device.
 
     Examples
     --------
     >>> bool((row_keys(0, 5, 10) == row_keys(0, 0, 10)[5:]).all())
     True
     """
-    state = mixed(np.array([(int(seed) + _GOLDEN) & _MASK], dtype=np.uint64))
-    return mixed(state + np.arange(start + 1, stop + 1, dtype=np.uint64) * np.uint64(_GOLDEN))
+    state = int(mixed(np.array([(int(seed) + GOLDEN) & _MASK], dtype=np.uint64))[0])
+    if beside is not None and is_foreign(beside):
+        xp = namespace_of(beside)
+        numbers = xp.arange(start + 1, stop + 1, dtype=xp.int64, device=device_of(beside))
+    else:
+        numbers = np.arange(start + 1, stop + 1, dtype=np.uint64)
+    return mixed(numbers * constant(GOLDEN, numbers) + constant(state, numbers))
 
 
 def _smallest(keys: NDArray[np.uint64], size: int) -> NDArray[np.intp]:
@@ -62,8 +68,10 @@ class _SmallestKeys:
         return kept
 
 
-def sample_positions(n_rows: int, size: int, seed: int) -> NDArray[np.int64]:
+def sample_positions(n_rows: int, size: int, seed: int, beside: Array | None = None) -> Array:
     """The rows of the sample, in order: those with the `size` smallest keys.
+
+    They are NumPy's, or of the library and on the device of the array `beside`.
 
     Examples
     --------
@@ -72,6 +80,9 @@ def sample_positions(n_rows: int, size: int, seed: int) -> NDArray[np.int64]:
     >>> sample_positions(3, 10, seed=0)
     array([0, 1, 2])
     """
+    if beside is not None and is_foreign(beside):
+        xp, keys = namespace_of(beside), ascending(row_keys(seed, 0, n_rows, beside))
+        return xp.nonzero(keys <= xp.sort(keys)[min(_checked_size(size), n_rows) - 1])[0]
     if size >= n_rows:
         return np.arange(n_rows)
     best = _SmallestKeys(_checked_size(size))

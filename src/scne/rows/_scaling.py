@@ -87,7 +87,11 @@ def column_statistics(values: NDArray, weights: NDArray | None = None) -> Column
 def _statistics_on_device(values: Array, weights: Array | None) -> ColumnStatistics:
     xp = namespace_of(values)
     values = cast(values, "float64")
-    counts = xp.ones_like(values[:, 0]) if weights is None else cast(weights, "float64")
+    if weights is None:
+        mean = xp.mean(values, axis=0)
+        parts = [mean, xp.sum((values - mean) ** 2, axis=0), xp.min(values, axis=0), xp.max(values, axis=0)]
+        return ColumnStatistics(float(values.shape[0]), *to_numpy(xp.stack(parts)))
+    counts = cast(weights, "float64")
     weight = xp.sum(counts)
     mean = xp.sum(counts[:, None] * values, axis=0) / weight
     squares = xp.sum(counts[:, None] * (values - mean) ** 2, axis=0)
