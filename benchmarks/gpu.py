@@ -10,6 +10,7 @@ bandwidth, and the operations over the measured rate of float32 products.
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import time
@@ -27,8 +28,9 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from scne import SCNERegressor, SCNRegressor  # noqa: E402
 from scne.estimators import _building  # noqa: E402
+from scne.estimators._device import StreamedRows  # noqa: E402
 from scne.estimators._members import ensemble_system  # noqa: E402
-from scne.networks import HiddenLayer, _basis, _builder  # noqa: E402
+from scne.networks import HiddenLayer, _basis  # noqa: E402
 from scne.passes import DeviceEngine  # noqa: E402
 from scne.rows import ArrayRows, ColumnScaling  # noqa: E402
 
@@ -37,6 +39,7 @@ ROWS, COLUMNS, CANDIDATES = 463_715, 90, 100
 GROUPS = [list(range(12)), *(list(range(start, start + 13)) for start in range(12, 90, 13))]
 # Seven networks of 31 nodes: the paper's medians come to 211.
 NODES_EACH = 31
+_STRIPE = 1 << 17
 
 
 def median_seconds(work: Callable[[], Any], repeats: int = 5) -> float:
@@ -94,21 +97,34 @@ def search_floor(rates: dict[str, float], n_pools: int) -> dict[str, float]:
     return {"bytes": moved / rates["bandwidth"], "operations": operations / rates["float32"] + activations}
 
 
-def counted_pools(fit: Callable[[], Any]) -> int:
-    """Pools that a fit scores."""
-    plain, count = _builder._score, 0
+def counted_pools(model: SCNERegressor) -> int:
+    """Pools that a fit scored: of every node all scopes up to the one that had an admissible candidate."""
+    scopes = list(model.estimator.scopes)
+    return sum(1 + scopes.index(scope) for member in model.members_ for scope in member.search.scopes)
 
-    def counting(*arguments: Any) -> Any:
-        nonlocal count
-        count += 1
-        return plain(*arguments)
 
-    _builder._score = counting
+def search_seconds(fit: Callable[[], Any], repeats: int) -> float:
+    """Median time that the searches of a fit take, after one run to warm up."""
+    plain, spent = _building.build_network, 0.0
+
+    def timed(*arguments: Any) -> Any:
+        nonlocal spent
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        found = plain(*arguments)
+        spent += time.perf_counter() - start
+        return found
+
+    times = []
+    _building.build_network = timed
     try:
-        fit()
+        for _ in range(repeats + 1):
+            spent = 0.0
+            fit()
+            times.append(spent)
     finally:
-        _builder._score = plain
-    return count
+        _building.build_network = plain
+    return statistics.median(times[1:])
 
 
 def main() -> None:
@@ -133,14 +149,16 @@ def main() -> None:
             base = SCNERegressor._paper_estimator(NODES_EACH).set_params(criterion=criterion)
             return SCNERegressor.paper(GROUPS, estimator=base, precision="float32", random_state=0).fit(X, y)
 
-        model, n_pools = fit(), counted_pools(fit)
-        seconds, floor = median_seconds(fit, 9), search_floor(rates, n_pools)
+        model = fit()
+        n_pools = counted_pools(model)
+        seconds, search, floor = median_seconds(fit, 9), search_seconds(fit, 9), search_floor(rates, n_pools)
         results[f"year, {criterion}"] = {
-            "seconds": seconds,
+            "fit": seconds,
+            "search": search,
             "nodes": sum(model.n_hidden_),
             "pools": n_pools,
             "floor": floor,
-            "over the floor": seconds / max(floor.values()),
+            "search over the floor": search / max(floor.values()),
         }
         print(criterion, results[f"year, {criterion}"], flush=True)
     if options.profile:
@@ -152,6 +170,8 @@ def main() -> None:
         print(seen.key_averages().table(sort_by="cuda_time_total", row_limit=18, max_name_column_width=50))
     results["gram"] = gram_system(X, y, rates)
     print(json.dumps(results["gram"]), flush=True)
+    results["streaming"] = streaming()
+    print(json.dumps(results["streaming"]), flush=True)
     if options.beijing is not None:
         results["beijing"] = beijing(options.beijing)
         print(json.dumps(results["beijing"]))
@@ -163,20 +183,25 @@ def check() -> None:
     seed = int(time.time())
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (50_000, 6))
-    y = np.sin(3 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2 + 0.05 * rng.standard_normal(len(X))
+    y = (
+        np.sin(3 * X[:, 0]) * X[:, 1]
+        + X[:, 2] ** 2
+        + X[:, 3] * np.cos(2 * X[:, 4])
+        + 0.05 * rng.standard_normal(len(X))
+    )
     weights = rng.integers(0, 3, len(X)).astype(float)
     groups = [[0, 1, 2], [3, 4, 5]]
     variants = {
-        "paper": (SCNERegressor.paper(groups, estimator=SCNERegressor._paper_estimator(20)), True),
+        "paper": (SCNERegressor.paper(groups, estimator=SCNERegressor._paper_estimator(20)), 5),
         "validation": (
             SCNERegressor(SCNRegressor(20, criterion="paper", validation_fraction=0.2), groups=groups),
-            True,
+            5,
         ),
-        "orthogonal": (SCNERegressor(SCNRegressor(15), groups=groups, ridge=1e-3), False),
-        "batches": (SCNERegressor(SCNRegressor(15, batch_size=3), groups=groups, ridge=1e-3), False),
-        "tuned": (SCNERegressor(SCNRegressor.tuned(max_hidden=20), n_estimators=3, ridge=1e-3), False),
+        "orthogonal": (SCNERegressor(SCNRegressor(15), groups=groups, ridge=1e-3), 5),
+        "batches": (SCNERegressor(SCNRegressor(15, batch_size=3), groups=groups, ridge=1e-3), 5),
+        "tuned": (SCNERegressor(SCNRegressor.tuned(max_hidden=20), n_estimators=3, ridge=1e-3), 0),
     }
-    for name, (model, same_nodes) in variants.items():
+    for name, (model, min_same) in variants.items():
         for weight in (None, weights):
             model.set_params(random_state=seed % 1000, estimator__search_dtype="float32")
             recorded = clone(model).set_params(device="cuda").fit(X, y, weight)
@@ -184,12 +209,22 @@ def check() -> None:
                 plain = clone(model).set_params(device="cuda").fit(X, y, weight)
             host = clone(model).set_params(device="cpu").fit(X, y, weight)
             pairs = zip(recorded.input_weights_, plain.input_weights_, strict=True)
-            same = all(np.array_equal(a, b) for a, b in pairs)
+            same = min(leading_nodes(a, b) for a, b in pairs)
             errors = [float(np.sqrt(np.mean((fit.predict(X) - y) ** 2))) for fit in (recorded, plain, host)]
-            print(f"{name:11} weights {weight is not None!s:5} same nodes {same!s:5} errors {np.round(errors, 5)}")
+            weighted = "weighted" if weight is not None else ""
+            print(f"{name:11} {weighted:8} first {same:3} nodes the same, errors {np.round(errors, 5)}", flush=True)
             assert max(errors) < 1.03 * min(errors), (name, errors)
-            assert same or not same_nodes, (name, "recorded and plain kernels chose other nodes")
+            # Further on, candidates may differ by less than single precision resolves of what they are worth.
+            assert same >= min_same, (name, "recorded and plain kernels chose other nodes")
+    check_small_memory()
     print(f"all agree (seed {seed})")
+
+
+def leading_nodes(left: np.ndarray, right: np.ndarray) -> int:
+    """How many nodes two networks have in common from the first one on."""
+    shared = min(left.shape[1], right.shape[1])
+    differ = (left[:, :shared] != right[:, :shared]).any(axis=0)
+    return int(differ.argmax()) if differ.any() else shared
 
 
 @contextmanager
@@ -235,18 +270,74 @@ def gram_system(X: torch.Tensor, y: torch.Tensor, rates: dict[str, float]) -> di
 
 
 def beijing(path: Path) -> dict[str, Any]:
-    """The default configuration on two cores and on the GPU, in one run."""
+    """The default configuration on two cores and on the GPU, in one run: medians after one fit to warm up."""
     stored = np.load(path)
     X, y, tested = stored["X"].astype(float), stored["y"].astype(float), stored["fold"] == 0
-    found = {}
-    for name, device, jobs in (("gpu", "cuda", None), ("gpu again", "cuda", None), ("two cores", "cpu", 2)):
-        start = time.perf_counter()
-        model = SCNERegressor(random_state=0, device=device, n_jobs=jobs).fit(X[~tested], y[~tested])
-        torch.cuda.synchronize()
-        seconds = time.perf_counter() - start
-        error = float(np.sqrt(np.mean((model.predict(X[tested]) - y[tested]) ** 2)))
+    train, wanted = X[~tested], y[~tested]
+    found: dict[str, Any] = {}
+    for name, device, jobs, repeats in (("gpu", "cuda", None, 9), ("two cores", "cpu", 2, 3)):
+        models = []
+
+        def fit(device: str = device, jobs: int | None = jobs, models: list[Any] = models) -> None:
+            models[:] = [SCNERegressor(random_state=0, device=device, n_jobs=jobs).fit(train, wanted)]
+
+        with cores(jobs):
+            seconds = median_seconds(fit, repeats)
+        error = float(np.sqrt(np.mean((models[0].predict(X[tested]) - y[tested]) ** 2)))
         found[name] = {"seconds": seconds, "rmse": error}
+    found["times as fast"] = found["two cores"]["seconds"] / found["gpu"]["seconds"]
     return found
+
+
+@contextmanager
+def cores(count: int | None) -> Iterator[None]:
+    """So many of the machine's cores and no more; None leaves all."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(before)[:count])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def streaming() -> dict[str, float]:
+    """Sums over rows of the host's memory, beside their copies alone and the same sums over rows that are there."""
+    rng = np.random.default_rng(0)
+    rows = ArrayRows(rng.standard_normal((4_000_000, COLUMNS)), rng.standard_normal((4_000_000, 1)))
+    weights, scaling = 0.2 * rng.standard_normal((COLUMNS, 1024)), ColumnScaling(np.zeros(COLUMNS), np.ones(COLUMNS))
+    layer = HiddenLayer(np.arange(COLUMNS), scaling, weights, rng.standard_normal(1024), "tanh")
+    identity = ColumnScaling(np.zeros(1), np.ones(1))
+    engine = DeviceEngine(torch.empty(0, dtype=torch.float64, device="cuda"))
+    streamed, resident = StreamedRows(rows, engine), engine.placed(rows)
+    found = {
+        "copies alone": median_seconds(lambda: [None for _ in streamed.stripes(_STRIPE)], 3),
+        "sums alone": median_seconds(lambda: ensemble_system(resident, [layer], identity, engine), 3),
+        "both": median_seconds(lambda: ensemble_system(streamed, [layer], identity, engine), 3),
+    }
+    found["bytes a second"] = rows.inputs.nbytes / found["copies alone"]
+    return found
+
+
+def check_small_memory() -> None:
+    """Fail unless a fit on a GPU that is nearly full gives what it gives on an empty one, and says what would fit."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (2_000_000, 60))
+    y = np.sin(3 * X[:, 0]) * X[:, 1] + X[:, 31] ** 2
+    groups = [list(range(30)), list(range(30, 60))]
+    model = SCNERegressor(SCNRegressor(20, search_rows=20_000), groups=groups, random_state=0, device="cuda")
+    roomy = clone(model).fit(X, y).predict(X[:10_000])
+    torch.cuda.empty_cache()
+    taken = torch.empty(torch.cuda.mem_get_info()[0] - (1200 << 20), dtype=torch.uint8, device="cuda")
+    narrow = clone(model).fit(X, y).predict(X[:10_000])
+    print(f"nearly full: predictions differ by {np.abs(narrow - roomy).max():.1e} of {np.abs(roomy).max():.2f}")
+    assert np.abs(narrow - roomy).max() < 1e-3
+    try:
+        clone(model).set_params(estimator__search_rows=None).fit(X, y)
+    except ValueError as error:
+        print(f"nearly full, all rows searched: {error}", flush=True)
+    else:
+        raise AssertionError("rows that cannot fit were not refused")
+    del taken
 
 
 if __name__ == "__main__":

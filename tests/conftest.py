@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+from importlib.util import find_spec
 
 # Before anything imports SciPy: scikit-learn's array API checks are skipped without it.
 os.environ["SCIPY_ARRAY_API"] = "1"
@@ -13,6 +14,9 @@ settings.load_profile("scne")
 
 # Writes the stored model files; no tests in it.
 collect_ignore = ["stored_models"]
+# Kernels are tested where PyTorch and Triton are; .ci/run installs both, and says so in SCNE_TORCH.
+if "SCNE_TORCH" not in os.environ and any(find_spec(name) is None for name in ("torch", "triton")):
+    collect_ignore += ["test_recorded_search.py", "test_tuning_kernels.py"]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

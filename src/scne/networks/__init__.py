@@ -3,7 +3,8 @@
 from scne.networks._activations import ACTIVATIONS, Activation
 from scne.networks._admissibility import admissible_nodes
 from scne.networks._basis import GrowingBasis
-from scne.networks._builder import BuiltNetwork, ChosenNodes, SearchSettings, StopReason, build_network
+from scne.networks._builder import build_network
+from scne.networks._built import BuiltNetwork, ChosenNodes, SearchSettings, StopReason
 from scne.networks._candidates import POOLS, pool_generator, sparse_pool, uniform_pool
 from scne.networks._criteria import CRITERIA, Selection, required_share, select_candidates
 from scne.networks._device_tuning import tune_together, tunes_on_device

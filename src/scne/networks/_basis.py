@@ -9,7 +9,7 @@ on the longer columns is the ridge fit, R'R = H'H + r I, and the residual on the
 """
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,13 +19,13 @@ from scipy.linalg import solve_triangular
 
 from scne.networks._activations import Activation
 from scne.networks._search_rows import SearchRows
-from scne.passes import Engine, PoolBlock, PoolSums, fused_search, release, score_pool
+from scne.passes import Engine, Outcome, PoolBlock, PoolSums, SearchPlan, fused_search, release, score_pool
 from scne.rows import Array, cast, device_of, is_numpy, like, namespace_of, to_numpy
 
 # One projection leaves errors of the size of the vector's own rounding errors. While the vector keeps a thirtieth of
 # its norm they stay below some thirty units of rounding; where it keeps less, a second projection is needed, and enough
 # ("twice is enough", Kahan and Parlett).
-_PROJECT_AGAIN_BELOW = 1e-3
+PROJECT_AGAIN_BELOW = 1e-3
 
 
 class _Projected(NamedTuple):
@@ -38,19 +38,14 @@ def _added(left: _Projected, right: _Projected) -> _Projected:
     return _Projected(*(a + b for a, b in zip(left, right, strict=True)))
 
 
-class RecordedPools(NamedTuple):
-    """What a search will ask of every pool.
+def dependence(precision: str) -> float:
+    """Share of h'h off the span of the present nodes below which a candidate is noise in a precision."""
+    return float(np.finfo(precision).eps) ** 0.75
 
-    Attributes
-    ----------
-    n_candidates : int
-    projected, with_gram : bool
-        Whether projections on the basis, and the candidates' Gram matrix, are wanted.
-    """
 
-    n_candidates: int
-    projected: bool
-    with_gram: bool
+def ties(precision: str) -> float:
+    """Relative difference of gains that a precision does not resolve."""
+    return float(np.sqrt(np.finfo(precision).eps))
 
 
 class GrowingBasis:
@@ -68,8 +63,8 @@ class GrowingBasis:
         slower, with the same result to rounding.
     ridge : float
         r, added to the diagonal of H'H.
-    recorded : RecordedPools or None
-        What every pool will ask for, where kernels may be recorded for it.
+    plan : SearchPlan or None
+        What a search will ask for at every node, where kernels may be recorded for it.
 
     Attributes
     ----------
@@ -89,7 +84,7 @@ class GrowingBasis:
         engine: Engine,
         memory_budget: float,
         ridge: float = 0.0,
-        recorded: "RecordedPools | None" = None,
+        plan: SearchPlan | None = None,
     ) -> None:
         self.rows = rows
         self.activation = activation
@@ -100,8 +95,8 @@ class GrowingBasis:
         xp = namespace_of(rows.inputs)
         self.precision = str(rows.inputs.dtype).rpartition(".")[2]
         self._fused: Any = None
-        if recorded is not None and not self._here:
-            self._fused = self._recorded_kernels(capacity, recorded)
+        if plan is not None and not self._here:
+            self._fused = self._recorded_kernels(plan)
         if self._fused is not None:
             self.residual = self._fused.residual
         else:
@@ -134,12 +129,12 @@ class GrowingBasis:
     @property
     def dependence(self) -> float:
         """Share of h'h off the span of the present nodes below which a candidate is noise in this precision."""
-        return float(np.finfo(self.precision).eps) ** 0.75
+        return dependence(self.precision)
 
     @property
     def ties(self) -> float:
         """Relative difference of gains that this precision does not resolve."""
-        return float(np.sqrt(np.finfo(self.precision).eps))
+        return ties(self.precision)
 
     @property
     def residual_squares(self) -> NDArray[np.float64]:
@@ -154,19 +149,8 @@ class GrowingBasis:
         """The same over the rows that are watched."""
         return float(np.sqrt(self._squares[1].sum() / (self.rows.validation_weight * self._n_targets)))
 
-    def score(
-        self,
-        pool: NDArray[np.float64],
-        with_projections: bool,
-        with_gram: bool,
-        meanwhile: Callable[[], object] = lambda: None,
-    ) -> PoolSums:
-        """Sums over the training rows for a pool of weights (d + 1, T).
-
-        While a device works on them alone, this thread does something else `meanwhile`.
-        """
-        if self._fused is not None:
-            return self._fused_score(pool, with_projections, with_gram, meanwhile)
+    def score(self, pool: NDArray[np.float64], with_projections: bool, with_gram: bool) -> PoolSums:
+        """Sums over the training rows for a pool of weights (d + 1, T)."""
         weights = np.ascontiguousarray(pool * self.activation.input_gain, dtype=self.precision)
         weights = weights if self._here else like(weights, self.rows.inputs)
 
@@ -189,51 +173,50 @@ class GrowingBasis:
         squares = sums.squares + self.ridge / self.activation.output_gain**2
         return sums._replace(squares=squares, projections=self._orthonormal(sums.projections), gram=gram)
 
-    def _fused_score(
-        self, pool: NDArray[np.float64], with_projections: bool, with_gram: bool, meanwhile: Callable[[], object]
-    ) -> PoolSums:
-        found = self._fused.score(pool * self.activation.input_gain, meanwhile)
-        q, n_candidates = self._n_targets, pool.shape[1]
-        projections = found[q + 1 : q + 1 + self.size] if with_projections else found[:0]
-        gram = found[-n_candidates:] if with_gram else np.zeros((0, 0))
-        sums = PoolSums(found[:q], found[q], projections, gram)
-        return self._with_own_ridge(sums) if with_projections else sums
-
-    def append_node(self, weights: NDArray[np.float64], meanwhile: Callable[[], object] = lambda: None) -> bool:
+    def append_node(self, weights: NDArray[np.float64]) -> bool:
         """Add a node with weights (d + 1,); False, and nothing changed, when it depends on the present ones."""
+        if self._fused is not None:
+            self._fused.ask_for(0, self.size + 1, weights)
+            return self.counts(self.answers(0)[0])
         column = np.ascontiguousarray(weights[:, None], dtype=self.precision)
         self._weights[:, self.size] = weights
-        if self._fused is not None:
-            return self._append_fused(weights, meanwhile)
         return self._append(lambda part: self.rows.node_outputs(part, column, self.activation)[:, 0])
 
-    def _recorded_kernels(self, capacity: int, pools: "RecordedPools") -> Any:
-        """Recorded kernels for the rows, kept for others like them once this basis is gone; None without a GPU."""
-        rows = self.rows
-        found = fused_search(
-            rows.inputs,
-            rows.n_training,
-            rows.targets.shape[1],
-            pools.n_candidates,
-            capacity,
-            rows.root_weights is not None,
-            self.activation,
-            self.dependence,
-            pools.projected,
-            pools.with_gram,
-        )
-        if found is not None:
-            found.begin(rows.inputs, rows.root_weights, rows.targets, self.ridge)
-            weakref.finalize(self, release, found)
-        return found
+    @property
+    def is_recorded(self) -> bool:
+        """Whether nodes can be asked for (`ask`, `answers`) instead of being scored and appended."""
+        return self._fused is not None
 
-    def _append_fused(self, weights: NDArray[np.float64], meanwhile: Callable[[], object]) -> bool:
-        before, after, *squares = self._fused.append(weights * self.activation.input_gain, self.size, meanwhile)
-        if not after > self.dependence * before:
+    def ask(
+        self, slot: int, node: int, pools: Sequence[NDArray[np.float64]], first: int, name: int, wanted: int
+    ) -> None:
+        """Have a device find some nodes, from number `node` on, in pools of weights (d + 1, T), and append them.
+
+        The first pool is that of attempt number `first`; the same pools have the same `name`.
+        """
+        self._fused.ask(slot, node, pools, first, name, wanted)
+
+    def answers(self, slot: int) -> list[Outcome]:
+        """What became of the nodes that were asked for in a slot."""
+        return self._fused.answers(slot)
+
+    def counts(self, outcome: Outcome) -> bool:
+        """Whether a node that was asked for was appended; if so, the basis knows of it from now on."""
+        if outcome.status != "added":
             return False
-        self._squares = np.array(squares).reshape(2, -1)
+        self._squares = outcome.squares
         self.size += 1
         return True
+
+    def _recorded_kernels(self, plan: SearchPlan) -> Any:
+        """Recorded kernels for the rows, kept for others like them once this basis is gone; None without a GPU."""
+        rows, activation = self.rows, self.activation
+        weighted = rows.root_weights is not None
+        found = fused_search(rows.inputs, rows.n_training, rows.targets.shape[1], weighted, activation, plan)
+        if found is not None:
+            found.begin(rows.inputs, rows.root_weights, rows.targets, activation.input_gain)
+            weakref.finalize(self, release, found)
+        return found
 
     def append_direct_links(self) -> None:
         """Add the inputs themselves, before any node; dependent ones (constant columns) are passed over."""
@@ -289,7 +272,7 @@ class GrowingBasis:
         coefficients = before.coefficients
         # What will be left, by Pythagoras: good enough to know whether one projection does.
         expected = before.square - coefficients @ coefficients
-        enough = bool(expected > _PROJECT_AGAIN_BELOW * before.square)
+        enough = bool(expected > PROJECT_AGAIN_BELOW * before.square)
         after = self._project(fresh, ridge_row, remove=coefficients, last=enough)
         if not enough:
             coefficients = coefficients + after.coefficients

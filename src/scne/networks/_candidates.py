@@ -75,10 +75,7 @@ def sparse_pool(
     ndarray of shape (d + 1, n_candidates)
         The biases are the last row.
     """
-    features = np.arange(rows.n_columns)
-    if rows.feature_columns is not None:
-        # By their order: a column that no feature stands for, as the year of a date, cannot be looked at.
-        features = np.unique(rows.feature_columns, return_inverse=True)[1]
+    features = rows.feature_places
     chosen = _few_columns(generator, int(features.max()) + 1, n_candidates)
     directions = generator.standard_normal((len(features), n_candidates))
     directions *= chosen[features]

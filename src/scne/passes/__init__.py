@@ -2,16 +2,19 @@
 
 from scne.passes._device import DeviceEngine, is_out_of_memory
 from scne.passes._engine import Engine, available_threads, single_threaded_blas, stripe_rows
-from scne.passes._fused import fused_search, release
+from scne.passes._fused import Outcome, SearchPlan, fused_search, release, runs_kernels
 from scne.passes._kernels import PoolBlock, PoolSums, SystemSums, score_pool, system_sums
 from scne.passes._progress import Progress, announce, listening
+from scne.passes._uploads import uploaded
 
 __all__ = [
     "DeviceEngine",
     "Engine",
+    "Outcome",
     "PoolBlock",
     "PoolSums",
     "Progress",
+    "SearchPlan",
     "SystemSums",
     "announce",
     "available_threads",
@@ -19,8 +22,10 @@ __all__ = [
     "is_out_of_memory",
     "listening",
     "release",
+    "runs_kernels",
     "score_pool",
     "single_threaded_blas",
     "stripe_rows",
     "system_sums",
+    "uploaded",
 ]

@@ -1,24 +1,72 @@
-"""Recorded kernels for NVIDIA GPUs: the pool's outputs never reach memory, and the host speaks twice a node.
+"""Where a search on an NVIDIA GPU can be recorded, and recordings kept for the next network of the same shape.
 
-A pool of T candidates on N rows has N x T outputs, of which only e'h and h'h are wanted. Written to memory and read
-again they cost several times what it takes to compute them. Here one kernel multiplies, activates and reduces: every
-program takes blocks of rows in turn, keeps its sums in registers, and writes q + 1 numbers for each candidate at its
-end; those few are added in float64, in a fixed order, so the same rows give the same bits.
+A pool of T candidates on N rows has N x T outputs, of which only e'h, h'h and Q'h are wanted. Written to memory and
+read again they cost several times what it takes to compute them. There one kernel multiplies, activates and reduces:
+every program takes blocks of rows in turn, keeps its sums in registers, and writes a few numbers for each candidate at
+its end; those are added in float64, in a fixed order, so the same rows give the same bits.
 """
 
 import threading
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from scne.rows import Array
 
-# Outputs that a program's registers can hold sums for, inputs that they can hold at once, and nodes whose columns may
-# all be read again for each new one.
-_MOST_TARGETS, _MOST_INPUTS, _MOST_NODES = 2, 64, 128
+# Outputs, inputs and candidates that the kernels are written for, and nodes whose columns may all be read again for
+# each new one.
+_MOST_TARGETS, _MOST_INPUTS, _MOST_CANDIDATES, _MOST_NODES = 2, 256, 1024, 128
 # Recordings are kept for the next network of the same shape, but not many: their buffers are as large as the rows.
 _MOST_KEPT = 2
 _kept: list[Any] = []
 _guard = threading.Lock()
+
+
+class SearchPlan(NamedTuple):
+    """What a search asks of every node; the names and meanings are those of `scne.networks`.
+
+    Attributes
+    ----------
+    n_candidates, n_attempts, batch_size, capacity : int
+    contractions : tuple of float
+    projected : bool
+        Whether candidates are ranked by what is left of them off the span of the present nodes.
+    ridge, dependence, enough_above, ties : float
+    """
+
+    n_candidates: int
+    n_attempts: int
+    batch_size: int
+    capacity: int
+    contractions: tuple[float, ...]
+    projected: bool
+    ridge: float
+    dependence: float
+    enough_above: float
+    ties: float
+
+
+class Outcome(NamedTuple):
+    """What became of a node that was asked for.
+
+    Attributes
+    ----------
+    status : {"another node", "no candidate", "dependent", "added"}
+        "another node": the search was not there yet, or past it, and nothing was done. "dependent": the best candidate
+        adds nothing to the present nodes, and will not be chosen for this node again.
+    candidate, attempt, contraction : int
+        Places of what was chosen.
+    squares : ndarray of shape (2, q)
+        e_q'e_q over training and watched rows after the node.
+    """
+
+    status: str
+    candidate: int
+    attempt: int
+    contraction: int
+    squares: NDArray[np.float64]
 
 
 @cache
@@ -31,39 +79,24 @@ def _kernels() -> Any:
     return _recorded
 
 
+def runs_kernels(inputs: Array) -> bool:
+    """Whether Triton can work on an array: on a GPU, and anywhere where it interprets its kernels."""
+    if str(inputs.dtype) != "torch.float32" or _kernels() is None:
+        return False
+    return inputs.is_cuda or _kernels().INTERPRETED
+
+
 def fused_search(
-    inputs: Array,
-    n_training: int,
-    n_targets: int,
-    n_candidates: int,
-    capacity: int,
-    weighted: bool,
-    activation: Any,
-    dependence: float,
-    projected: bool,
-    with_gram: bool,
+    inputs: Array, n_training: int, n_targets: int, weighted: bool, activation: Any, plan: SearchPlan
 ) -> Any:
     """A `FusedSearch` for rows like these, or None where it does not apply; hand it back with `release`."""
     kind = getattr(activation.core, "fused_name", None)
-    if kind is None or not getattr(inputs, "is_cuda", False) or str(inputs.dtype) != "torch.float32":
-        return None
-    fits = n_targets <= _MOST_TARGETS and inputs.shape[1] <= _MOST_INPUTS and capacity <= _MOST_NODES
-    if not fits or _kernels() is None:
+    fits = n_targets <= _MOST_TARGETS and inputs.shape[1] <= _MOST_INPUTS and plan.capacity <= _MOST_NODES
+    if kind is None or not fits or plan.n_candidates > _MOST_CANDIDATES or not runs_kernels(inputs):
         return None
     width = max(16, 1 << (inputs.shape[1] - 1).bit_length())
     shape = _kernels().FusedShape(
-        inputs.shape[0],
-        n_training,
-        width,
-        n_targets,
-        n_candidates,
-        capacity,
-        weighted,
-        kind,
-        activation.output_gain,
-        dependence,
-        projected,
-        with_gram,
+        inputs.shape[0], n_training, width, n_targets, weighted, kind, activation.output_gain, plan
     )
     with _guard:
         for search in _kept:

@@ -1,19 +1,25 @@
-"""Recorded sequences of kernels: all that a search on an NVIDIA GPU does between two words of the host."""
+"""A search on an NVIDIA GPU, recorded: all that happens between two words of the host is replayed as one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import triton
+from numpy.typing import NDArray
 
-from scne.passes._triton import TWICE_LOG2_E, finish, fresh_column, pool_sums, project, settle
+from scne.passes import _node_kernels as nodes
+from scne.passes import _pool_kernels as pools
+from scne.passes._fused import Outcome, SearchPlan
 
-# Rows and candidates of a tile, its warps, and programs for each multiprocessor: the fastest of those that were tried
-# on an H200 with 14 inputs and 100 candidates.
-_ROWS, _TILE, _WARPS, _PROGRAMS_EACH = 64, 64, 4, 8
-_VECTOR_ROWS = 512
-_SUMMED_ROWS = 16_384
+# Columns of Q that a program projects a pool on.
+_PROJECTED_NODES = 32
+# Rows of a program that works on single columns, with many rows and with few.
+_COLUMN_ROWS, _FEW_COLUMN_ROWS, _MANY_ROWS = 512, 64, 100_000
+_NODES_AT_ONCE = 16
+# Two places for what the host gives and is told: one node can be asked for while another is worked on.
+N_SLOTS = 2
+INTERPRETED = bool(triton.knobs.runtime.interpret)
 
 
 class FusedShape(NamedTuple):
@@ -24,247 +30,414 @@ class FusedShape(NamedTuple):
     n_rows, n_training : int
     width : int
         Inputs, the constant one included, rounded up to a power of two.
-    n_targets, n_candidates, capacity : int
+    n_targets : int
     weighted : bool
     kind : str
         The activation's core.
     gain : float
         What its output is multiplied by.
-    dependence : float
-    projected, with_gram : bool
-        Whether a pool's projections on Q, and its Gram matrix, are wanted too.
+    plan : SearchPlan
     """
 
     n_rows: int
     n_training: int
     width: int
     n_targets: int
-    n_candidates: int
-    capacity: int
     weighted: bool
     kind: str
     gain: float
-    dependence: float
-    projected: bool
-    with_gram: bool
+    plan: SearchPlan
+
+
+class _PoolTiles(NamedTuple):
+    """How a pool is cut: rows, candidates and inputs that are multiplied at a time, warps, stages, programs for each
+    multiprocessor (more hide each other's waits, and leave more sums to be added up)."""
+
+    rows: int
+    candidates: int
+    inputs: int
+    warps: int
+    stages: int
+    programs: int
+
+
+# The fastest of those that were tried on an H200, for few inputs and for many, without projections and with them.
+_TILES = {
+    (False, False): _PoolTiles(64, 64, 64, 4, 3, 4),
+    (False, True): _PoolTiles(32, 128, 64, 4, 2, 2),
+    (True, False): _PoolTiles(128, 64, 16, 8, 3, 2),
+    (True, True): _PoolTiles(32, 64, 32, 4, 2, 4),
+}
+
+
+_STATUS = {
+    nodes.ANOTHER_NODE.value: "another node",
+    nodes.NO_CANDIDATE.value: "no candidate",
+    nodes.DEPENDENT.value: "dependent",
+    nodes.ADDED.value: "added",
+}
 
 
 class FusedSearch:
-    """Buffers on one GPU and two recorded sequences of kernels: one scores a pool, one adds a node.
+    """Buffers on one GPU, and recorded sequences of kernels that each find a node and add it.
 
-    The host hands over weights, starts a sequence and reads a few numbers at its end; everything between, the transfers
-    included, is recorded once and replayed, because starting the kernels one by one takes longer than running them.
-    Inputs are padded to a power of two columns, and all columns of Q take part in every projection, those that are not
-    there yet as zeros: so one recording serves every node, and every network of the same shape.
+    The host hands over the pools of a node, starts a sequence and reads a few numbers at its end. Everything between,
+    the choice of the candidate included, is recorded once and replayed, because starting the kernels one by one takes
+    longer than running them. Inputs are padded to a power of two columns, so one recording serves every node, and
+    every network of the same shape.
 
     Parameters
     ----------
     shape : FusedShape
     device : torch device
+        A processor works too where Triton interprets its kernels, which is how they are tested.
     """
 
-    def __init__(self, shape: "FusedShape", device: Any) -> None:
+    def __init__(self, shape: FusedShape, device: Any) -> None:
         self.shape = shape
-        n, q, capacity = shape.n_rows, shape.n_targets, shape.capacity
+        n, q, capacity, t = shape.n_rows, shape.n_targets, shape.plan.capacity, shape.plan.n_candidates
         single, double = {"dtype": torch.float32, "device": device}, {"dtype": torch.float64, "device": device}
+        self.on_gpu = device.type == "cuda"
         self.inputs = torch.zeros((n, shape.width), **single)
         self.roots = torch.ones(n, **single) if shape.weighted else None
         self.residual = torch.zeros((n, q), **double)
         self.columns = torch.zeros((capacity, n), **single)
-        self.fresh = torch.empty(n, **single)
-        self.ridge_rows = torch.zeros((capacity, capacity), **double)
-        self.ridge_residual = torch.zeros((capacity, q), **double)
-        # The number of nodes and the root of the ridge, where kernels can read them.
-        self.state = torch.zeros(2, **double)
-        self.places = torch.arange(capacity, device=device)
-        self.programs = triton.cdiv(n, _VECTOR_ROWS)
-        self.before = torch.zeros(self.programs, **double)
-        self.after = torch.zeros((self.programs, q + 1), **double)
-        self.left = torch.zeros((self.programs, 2 * q), **double)
-        self.projections = torch.zeros((self.programs, max(16, triton.next_power_of_2(capacity))), **single)
-        self.settled = torch.zeros(4 + q, **double)
-        self.pool = torch.zeros((shape.width, shape.n_candidates), **single)
-        self.node = torch.zeros(shape.width, **single)
-        self.given_pool, self.given_node, self.given_state = (
-            torch.zeros(one.shape, dtype=one.dtype, pin_memory=True) for one in (self.pool, self.node, self.state)
-        )
-        height = q + 1 + (capacity if shape.projected else 0) + (shape.n_candidates if shape.with_gram else 0)
-        self.scores = torch.zeros((height, shape.n_candidates), dtype=torch.float64, pin_memory=True)
-        # Projections on Q need the pool's outputs, so there they are written to memory after all.
-        self.outputs = torch.zeros((shape.n_training, shape.n_candidates), **single) if shape.projected else None
-        self.outcome = torch.zeros(2 + 2 * q, dtype=torch.float64, pin_memory=True)
-        self._pool_view, self._node_view, self._state_view, self._scores_view, self._outcome_view = (
-            one.numpy() for one in (self.given_pool, self.given_node, self.given_state, self.scores, self.outcome)
-        )
-        self.score_graph = _recorded(self._score)
-        self.append_graph = _recorded(self._append)
+        self._fresh = torch.zeros(n, **single)
+        self._state = torch.zeros(5, **double)
+        self._squares = torch.zeros(2, **double)
+        self._nodes = max(_NODES_AT_ONCE, triton.next_power_of_2(capacity))
+        self._node = torch.zeros(shape.width, **single)
+        self._excluded = torch.zeros(shape.plan.n_attempts * t, **single)
+        self._contractions = torch.tensor(shape.plan.contractions, **double)
+        self._ridge_rows = torch.zeros((capacity, capacity), **double)
+        self._ridge_row = torch.zeros(capacity, **double)
+        self._ridge_residual = torch.zeros((capacity, q), **double)
+        self._settled = torch.zeros(3 + q, **double)
+        self._exact = torch.zeros(self._nodes, **double)
+        self._column_rows = _COLUMN_ROWS if n >= _MANY_ROWS else _FEW_COLUMN_ROWS
+        self._programs = triton.cdiv(n, self._column_rows)
+        self._sums = torch.zeros((self._programs, self._nodes + 1), **single)
+        self._after = torch.zeros((self._programs, q + 1), **double)
+        self._left = torch.zeros((self._programs, 2 * q), **double)
+        self._tiles = _TILES[shape.width > 64, shape.plan.projected]
+        self._pool_programs = self._count_pool_programs(device)
+        self._height = q + 1 + (self._nodes if shape.plan.projected else 0)
+        most = shape.plan.n_attempts * t
+        self._pool_sums = torch.zeros((self._pool_programs, self._height, most), **single)
+        self._scores = torch.zeros((self._height, most), **double)
+        self._slots = [_Slot(self, device) for _ in range(N_SLOTS)]
 
-    def begin(self, inputs: Any, roots: Any, residual: Any, ridge: float) -> None:
-        """Start a network on scaled rows (N, d + 1); all buffers are those of a network without nodes."""
+    def _count_pool_programs(self, device: Any) -> int:
+        blocks = triton.cdiv(self.shape.n_training, self._tiles.rows)
+        if not self.on_gpu:
+            return min(blocks, 3)
+        return min(blocks, self._tiles.programs * torch.cuda.get_device_properties(device).multi_processor_count)
+
+    def begin(self, inputs: Any, roots: Any, residual: Any, input_gain: float) -> None:
+        """Start a network without nodes on scaled rows (N, d + 1); weights will be multiplied by the gain."""
+        for slot in self._slots:
+            slot.wait()
         self.inputs.zero_()
         self.inputs[:, : inputs.shape[1]] = inputs
         if self.roots is not None:
             self.roots.copy_(roots)
         self.residual.copy_(residual)
-        for buffer in (self.columns, self.ridge_rows, self.ridge_residual):
+        for buffer in (self._state, self._excluded, self._ridge_rows, self._ridge_residual):
             buffer.zero_()
-        self.given_pool.zero_()
-        self.given_node.zero_()
-        self.given_state[1] = ridge**0.5
-        self.stream = torch.cuda.current_stream(self.inputs.device)
+        self._state[pools.CANDIDATE.value] = -1.0
+        self._squares[: self.shape.n_targets] = self.residual[: self.shape.n_training].square().sum(dim=0)
+        for slot in self._slots:
+            slot.begin(inputs.shape[1], input_gain)
 
-    def score(self, weights: Any, meanwhile: Callable[[], object]) -> Any:
-        """Moments (q, T) of a pool (d + 1, T) above its squares (1, T), projections and Gram matrix, as an ndarray.
+    def ask(self, slot: int, node: int, attempts: Sequence[Any], first: int, name: int, wanted: int) -> None:
+        """Start the search for some nodes, from number `node` on, in pools of weights (d + 1, T).
 
-        The host does something else `meanwhile`.
+        `first` is the number of the first attempt, and `name` a number, from 1 on, by which pools are known again.
+        Nothing is done when it comes to it unless all nodes before this one, and no other, are there by then.
         """
-        np.multiply(weights, TWICE_LOG2_E, out=self._pool_view[: len(weights)])
-        self.score_graph.replay()
-        meanwhile()
-        self.stream.synchronize()
-        return self._scores_view.copy()
+        self._slots[slot].ask(attempts, (node, first, len(attempts), 0, name, wanted))
 
-    def append(self, weights: Any, size: int, meanwhile: Callable[[], object]) -> Any:
-        """Add a node (d + 1,) as column `size`; its squares before and after, and the residual's, shape (2 + 2 q,)."""
-        np.multiply(weights, TWICE_LOG2_E, out=self._node_view[: len(weights)])
-        self._state_view[0] = size
-        self.append_graph.replay()
-        meanwhile()
-        self.stream.synchronize()
-        return self._outcome_view.copy()
+    def ask_for(self, slot: int, node: int, weights: Any) -> None:
+        """Start the addition of a node with weights (d + 1,)."""
+        self._slots[slot].ask([weights[:, None]], (node, 0, 0, 1, 0, 1))
 
-    def _score(self) -> None:
-        shape = self.shape
-        self.pool.copy_(self.given_pool, non_blocking=True)
-        n_candidates, q = shape.n_candidates, shape.n_targets
-        tile = min(_TILE, max(16, triton.next_power_of_2(n_candidates)))
-        programs = min(triton.cdiv(shape.n_training, _ROWS), _PROGRAMS_EACH * _multiprocessors(self.inputs))
-        sums = torch.empty((programs, q + 1, n_candidates), dtype=torch.float32, device=self.inputs.device)
-        pool_sums[(programs, triton.cdiv(n_candidates, tile))](
-            self.inputs,
-            self.pool,
-            self.residual,
-            self.inputs if self.roots is None else self.roots,
-            self.inputs if self.outputs is None else self.outputs,
-            sums,
-            shape.n_training,
-            n_candidates,
-            Q=q,
-            D=shape.width,
-            T=tile,
-            ROWS=_ROWS,
-            WEIGHTED=self.roots is not None,
-            PLUS_ONE=shape.kind == "one plus tanh",
-            WRITTEN=self.outputs is not None,
-            num_warps=_WARPS,
-        )
-        found = [sums.sum(dim=0, dtype=torch.float64)]
-        if self.outputs is not None:
-            found.append(_long_product(self.columns[:, : shape.n_training], self.outputs))
-            if shape.with_gram:
-                found.append(_long_product(self.outputs.T, self.outputs))
-        self.scores.copy_(torch.cat(found), non_blocking=True)
-
-    def _append(self) -> None:
-        shape = self.shape
-        n, q = shape.n_rows, shape.n_targets
-        self.node.copy_(self.given_node, non_blocking=True)
-        self.state.copy_(self.given_state, non_blocking=True)
-        nodes = max(16, triton.next_power_of_2(shape.capacity))
-        fresh_column[(self.programs,)](
-            self.inputs,
-            self.node,
-            self.inputs if self.roots is None else self.roots,
-            self.columns,
-            self.fresh,
-            self.before,
-            self.projections,
-            n,
-            shape.n_training,
-            shape.capacity,
-            shape.gain,
-            D=shape.width,
-            L=nodes,
-            ROWS=_VECTOR_ROWS,
-            WEIGHTED=self.roots is not None,
-            PLUS_ONE=shape.kind == "one plus tanh",
-            num_warps=8,
-        )
-        row = torch.where(self.places == self.state[0], self.state[1], 0.0)
-        for last in (False, True):
-            # "Twice is enough": a second projection costs less than asking whether it is needed.
-            found = self.projections.sum(dim=0, dtype=torch.float64)[: shape.capacity]
-            exact = torch.addmv(found, self.ridge_rows, row)
-            row = torch.addmv(row, self.ridge_rows.T, exact, alpha=-1.0)
-            project[(self.programs,)](
-                self.fresh,
-                self.columns,
-                exact,
-                self.residual,
-                self.after if last else self.projections,
-                n,
-                shape.n_training,
-                shape.capacity,
-                Q=q,
-                L=nodes,
-                ROWS=_VECTOR_ROWS,
-                LAST=last,
-                num_warps=8,
+    def answers(self, slot: int) -> list[Outcome]:
+        """Wait for what became of the nodes that were asked for in a slot."""
+        self._slots[slot].wait()
+        start = nodes.REPORTED.value
+        return [
+            Outcome(
+                _STATUS[told[nodes.STATUS.value]],
+                int(told[pools.CANDIDATE.value]),
+                int(told[pools.ATTEMPT.value]),
+                int(told[pools.CONTRACTION.value]),
+                told[start:].reshape(2, -1).copy(),
             )
-        settle[(1,)](
-            self.before,
-            self.after,
-            self.programs,
-            row,
-            self.ridge_rows,
-            self.ridge_residual,
-            self.settled,
-            self.state,
-            shape.capacity,
-            shape.dependence,
-            Q=q,
-            L=triton.next_power_of_2(shape.capacity),
-            P=triton.next_power_of_2(self.programs),
-            num_warps=8,
-        )
-        finish[(self.programs,)](
-            self.fresh,
-            self.columns,
+            for told in self._slots[slot].told
+        ]
+
+    def work(self, given: Any, outcomes: Any, n_attempts: int) -> None:
+        """All kernels of a batch, for what is given in device memory, with at most so many attempts."""
+        for offset, outcome in enumerate(outcomes):
+            self._choose(given, offset, n_attempts)
+            self._append(given, offset, outcome)
+
+    def _choose(self, given: Any, offset: int, n_attempts: int) -> None:
+        shape, tiles = self.shape, self._tiles
+        q, t = shape.n_targets, shape.plan.n_candidates
+        width = n_attempts * t
+        tile = min(tiles.candidates, max(16, triton.next_power_of_2(width)))
+        projected_on = min(_PROJECTED_NODES, self._nodes)
+        node_parts = self._nodes // projected_on if shape.plan.projected else 1
+        pools.pool_sums[(self._pool_programs, triton.cdiv(width, tile), node_parts)](
+            self.inputs,
+            given,
+            self._state,
+            offset,
             self.residual,
-            self.settled,
-            self.left,
-            self.state,
-            n,
+            self.inputs if self.roots is None else self.roots,
+            self.columns,
+            self._pool_sums,
             shape.n_training,
+            shape.n_rows,
+            t,
+            width,
+            self._height,
             Q=q,
-            ROWS=_VECTOR_ROWS,
+            D=shape.width,
+            K=min(shape.width, tiles.inputs),
+            T=tile,
+            L=projected_on,
+            ROWS=tiles.rows,
+            WEIGHTED=self.roots is not None,
+            PLUS_ONE=shape.kind == "one plus tanh",
+            PROJECTED=shape.plan.projected,
+            num_warps=tiles.warps,
+            num_stages=tiles.stages,
+        )
+        pools.add_up[(triton.cdiv(width, 32), self._height)](
+            self._pool_sums,
+            self._scores,
+            given,
+            self._state,
+            offset,
+            self._pool_programs,
+            t,
+            width,
+            self._height,
+            Q=q,
+            ROWS=128,
+            COLUMNS=32,
             num_warps=4,
         )
-        self.outcome.copy_(torch.cat([self.settled[:2], self.left.sum(dim=0)]), non_blocking=True)
+        pools.select[(1,)](
+            self._scores,
+            given,
+            self._state,
+            offset,
+            self._node,
+            self._excluded,
+            self._contractions,
+            self._squares,
+            t,
+            width,
+            len(shape.plan.contractions),
+            shape.plan.dependence,
+            shape.plan.ties,
+            shape.plan.ridge / shape.gain**2,
+            Q=q,
+            D=shape.width,
+            T=max(16, triton.next_power_of_2(t)),
+            C=max(2, triton.next_power_of_2(len(shape.plan.contractions))),
+            NODES=_NODES_AT_ONCE,
+            PROJECTED=shape.plan.projected,
+            num_warps=4,
+        )
+
+    def _append(self, given: Any, offset: int, outcome: Any) -> None:
+        shape, grid = self.shape, (self._programs,)
+        n, q, ridged = shape.n_rows, shape.n_targets, shape.plan.ridge > 0
+        many = n >= _MANY_ROWS
+        rows = {"ROWS": self._column_rows, "num_warps": 8 if many else 4}
+        nodes.fresh_column[grid](
+            self.inputs,
+            self._node,
+            self.inputs if self.roots is None else self.roots,
+            self.columns,
+            self._fresh,
+            self._sums,
+            given,
+            self._state,
+            offset,
+            n,
+            shape.n_training,
+            shape.gain,
+            D=shape.width,
+            L=self._nodes,
+            NODES=_NODES_AT_ONCE,
+            WEIGHTED=self.roots is not None,
+            PLUS_ONE=shape.kind == "one plus tanh",
+            **rows,
+        )
+        for again in (False, True):
+            nodes.coefficients[(1,)](
+                self._sums,
+                given,
+                self._state,
+                offset,
+                self._settled,
+                self._exact,
+                self._ridge_row,
+                self._ridge_rows,
+                self._programs,
+                shape.plan.capacity,
+                shape.plan.ridge**0.5,
+                shape.plan.enough_above,
+                L=self._nodes,
+                PROGRAMS=max(16, 8192 // self._nodes),
+                AGAIN=again,
+                RIDGE=ridged,
+                num_warps=16 if ridged and self._nodes > 64 else 8,
+            )
+            nodes.project[grid](
+                self._fresh,
+                self.columns,
+                self._exact,
+                self.residual,
+                self._sums,
+                self._after,
+                given,
+                self._state,
+                offset,
+                n,
+                shape.n_training,
+                Q=q,
+                L=self._nodes,
+                NODES=_NODES_AT_ONCE,
+                AGAIN=again,
+                **rows,
+            )
+        nodes.settle[(1,)](
+            self._after,
+            given,
+            self._state,
+            offset,
+            self._settled,
+            self._ridge_row,
+            self._ridge_rows,
+            self._ridge_residual,
+            self._programs,
+            shape.plan.capacity,
+            shape.plan.dependence,
+            Q=q,
+            L=self._nodes,
+            PROGRAMS=1024,
+            RIDGE=ridged,
+            num_warps=8,
+        )
+        nodes.finish[grid](
+            self._fresh,
+            self.columns,
+            self.residual,
+            self._settled,
+            self._left,
+            given,
+            self._state,
+            offset,
+            n,
+            shape.n_training,
+            Q=q,
+            **rows,
+        )
+        nodes.conclude[(1,)](
+            self._left,
+            self._settled,
+            given,
+            self._state,
+            offset,
+            self._excluded,
+            self._squares,
+            outcome,
+            self._programs,
+            shape.plan.n_candidates,
+            Q=q,
+            PROGRAMS=1024,
+            num_warps=8,
+        )
 
 
-def _long_product(left: Any, right: Any) -> Any:
-    """A B in float64, of float32 products over so few rows of B that their sums stay exact enough for differences."""
-    whole = right.shape[0] // _SUMMED_ROWS * _SUMMED_ROWS
-    total = (left[:, whole:] @ right[whole:]).double()
-    if whole:
-        parts = left[:, :whole].unflatten(1, (-1, _SUMMED_ROWS)).permute(1, 0, 2)
-        total += torch.bmm(parts, right[:whole].unflatten(0, (-1, _SUMMED_ROWS))).sum(dim=0, dtype=torch.float64)
-    return total
+class _Slot:
+    """What the host gives for one node and is told of it, with a recording for every number of attempts."""
+
+    def __init__(self, search: FusedSearch, device: Any) -> None:
+        shape = search.shape
+        self._search, self._width, self._n_candidates = search, shape.width, shape.plan.n_candidates
+        size = pools.POOLS.value + shape.plan.n_attempts * self._width * self._n_candidates
+        self._given = torch.zeros(size, dtype=torch.float32, pin_memory=search.on_gpu)
+        self._there = torch.zeros(size, dtype=torch.float32, device=device)
+        # Written by the last kernel itself, across the bus.
+        size = (shape.plan.batch_size, 4 + 2 * shape.n_targets)
+        self._outcomes = torch.zeros(size, dtype=torch.float64, pin_memory=search.on_gpu)
+        self.told = self._outcomes.numpy()
+        self._header = self._given.numpy()[: pools.POOLS.value]
+        self._pools = self._given.numpy()[pools.POOLS.value :]
+        self._recordings: dict[int, Callable[[], None]] = {}
+        self._done = torch.cuda.Event() if search.on_gpu else None
+        self._stream: Any = None
+
+    def begin(self, n_inputs: int, input_gain: float) -> None:
+        """Start a network; its weights will be multiplied by a gain."""
+        self._n_inputs, self._gain = n_inputs, input_gain * pools.TWICE_LOG2_E
+        if self._done is not None:
+            self._stream = torch.cuda.current_stream(self._there.device)
+
+    def ask(self, attempts: Sequence[Any], header: tuple[int, ...]) -> None:
+        self.wait()
+        # Recordings for every number would be many; what is not given costs a few programs that return at once.
+        count = min(triton.next_power_of_2(len(attempts)), self._search.shape.plan.n_attempts)
+        self._header[: len(header)] = header
+        given = self._pools[: count * self._width * self._n_candidates].reshape(self._width, count, self._n_candidates)
+        for attempt, weights in enumerate(attempts):
+            # A single node that is to be added comes as a pool of one.
+            np.multiply(
+                weights, self._gain, out=given[: self._n_inputs, attempt, : weights.shape[1]], casting="same_kind"
+            )
+        # Inputs that only pad the others have no weights, whatever was there before.
+        given[self._n_inputs :] = 0.0
+        if count not in self._recordings:
+            self._recordings[count] = self._recorded(count)
+        self._recordings[count]()
+        if self._done is not None:
+            self._done.record(self._stream)
+
+    def wait(self) -> None:
+        """Until the last node that was asked for here is done with."""
+        if self._done is not None:
+            self._done.synchronize()
+
+    def _recorded(self, count: int) -> Callable[[], None]:
+        size = pools.POOLS.value + count * self._width * self._n_candidates
+
+        def work() -> None:
+            self._there[:size].copy_(self._given[:size], non_blocking=True)
+            self._search.work(self._there, self._outcomes, count)
+
+        return _recorded(work, self._header) if self._search.on_gpu else work
 
 
-def _recorded(work: Any) -> Any:
-    """A graph of the work, after one run in which kernels are compiled."""
+def _recorded(work: Callable[[], None], header: NDArray[np.float32]) -> Callable[[], None]:
+    """The work as a graph, after one run in which kernels are compiled and, for a node that never comes, do nothing."""
+    asked = header.copy()
+    header[pools.NODE.value] = -1.0
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
+    graph = torch.cuda.CUDAGraph()
     with torch.cuda.stream(stream):
         work()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+        stream.synchronize()
+        graph.capture_begin()
         work()
-    return graph
-
-
-def _multiprocessors(tensor: Any) -> int:
-    return torch.cuda.get_device_properties(tensor.device).multi_processor_count
+        graph.capture_end()
+    torch.cuda.current_stream().wait_stream(stream)
+    header[:] = asked
+    return graph.replay

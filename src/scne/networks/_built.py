@@ -1,0 +1,137 @@
+"""What a search is asked for, what it has come to, and what it ends with."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.networks._basis import GrowingBasis
+
+
+class StopReason(Enum):
+    """Why building stopped, as a sentence."""
+
+    MAX_HIDDEN = "the largest number of hidden nodes was reached (max_hidden)"
+    TOLERANCE = "the training error fell to the tolerance (tol)"
+    NO_CANDIDATE = "no candidate was admissible for any scope and contraction, or all depended on present nodes"
+    NO_IMPROVEMENT = "the validation error had not improved for n_iter_no_change nodes"
+    ASKED = "a callback or listener asked to stop"
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How a network is searched; the names and meanings are those of `SCNRegressor`."""
+
+    max_hidden: int
+    tol: float
+    n_candidates: int
+    batch_size: int
+    scopes: tuple[float, ...]
+    contraction: tuple[float, ...]
+    scope_search: str
+    activation: str
+    criterion: str
+    direct_link: bool
+    ridge: float
+    n_iter_no_change: int | None
+    pool: str = "uniform"
+
+
+class ChosenNodes(NamedTuple):
+    """Nodes in the order in which they were chosen: all that a search needs to go on where it was.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (k, d + 1)
+        Input weights with the bias last.
+    scopes, contractions : ndarray of shape (k,)
+    """
+
+    weights: NDArray[np.float64]
+    scopes: NDArray[np.float64]
+    contractions: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BuiltNetwork:
+    """A finished search.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (d, L)
+    biases : ndarray of shape (L,)
+        Of the nodes that are kept: all of them, or the prefix with the least validation error.
+    training_curve : ndarray of shape (L_built,)
+        Root mean square error after each node, in scaled target units.
+    validation_curve : ndarray of shape (L_built,) or None
+    scopes, contractions : ndarray of shape (L_built,)
+        Y and r with which each node was admitted.
+    stop_reason : StopReason
+    chosen : ChosenNodes or None
+        All nodes that were built, kept or not; None where a model no longer needs them.
+    """
+
+    weights: NDArray[np.float64]
+    biases: NDArray[np.float64]
+    training_curve: NDArray[np.float64]
+    validation_curve: NDArray[np.float64] | None
+    scopes: NDArray[np.float64]
+    contractions: NDArray[np.float64]
+    stop_reason: StopReason
+    chosen: ChosenNodes | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # By its name: not every format of files knows what an enumeration is (skops does not).
+        return {**self.__dict__, "stop_reason": self.stop_reason.name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, stop_reason=StopReason[state["stop_reason"]])
+
+
+class Record:
+    """What is known of each node while a network grows."""
+
+    def __init__(self) -> None:
+        self.weights: list[NDArray[np.float64]] = []
+        self.scopes: list[float] = []
+        self.contractions: list[float] = []
+        self.training: list[float] = []
+        self.validation: list[float] = []
+
+    def chosen(self) -> ChosenNodes:
+        return ChosenNodes(np.array(self.weights), np.array(self.scopes), np.array(self.contractions))
+
+    def add(self, weights: NDArray[np.float64], scope: float, contraction: float, basis: GrowingBasis) -> None:
+        self.weights.append(weights)
+        self.scopes.append(scope)
+        self.contractions.append(contraction)
+        self.training.append(basis.training_error())
+        if basis.rows.validation_weight:
+            self.validation.append(basis.validation_error())
+
+    @property
+    def size(self) -> int:
+        return len(self.weights)
+
+    def last_errors(self) -> tuple[float, float | None]:
+        """On training and validation rows: what a listener is told of the network so far."""
+        return self.training[-1], self.validation[-1] if self.validation else None
+
+    @property
+    def best_prefix(self) -> int:
+        return int(np.argmin(self.validation)) + 1 if self.validation else self.size
+
+    def finished(self, reason: StopReason) -> BuiltNetwork:
+        nodes = np.array(self.weights[: self.best_prefix]).T
+        return BuiltNetwork(
+            np.ascontiguousarray(nodes[:-1]),
+            nodes[-1].copy(),
+            np.array(self.training),
+            np.array(self.validation) if self.validation else None,
+            np.array(self.scopes),
+            np.array(self.contractions),
+            reason,
+            self.chosen(),
+        )
