@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ from scne.estimators._device import StreamedRows  # noqa: E402
 from scne.estimators._members import ensemble_system  # noqa: E402
 from scne.networks import HiddenLayer, _basis  # noqa: E402
 from scne.passes import DeviceEngine  # noqa: E402
-from scne.rows import ArrayRows, ColumnScaling  # noqa: E402
+from scne.rows import ArrayRows, ColumnScaling, RowBlock  # noqa: E402
 
 ROWS, COLUMNS, CANDIDATES = 463_715, 90, 100
 # Table 3 of the paper: the averages, and six parts of the covariances.
@@ -192,39 +192,42 @@ def check() -> None:
     weights = rng.integers(0, 3, len(X)).astype(float)
     groups = [[0, 1, 2], [3, 4, 5]]
     variants = {
-        "paper": (SCNERegressor.paper(groups, estimator=SCNERegressor._paper_estimator(20)), 5),
-        "validation": (
-            SCNERegressor(SCNRegressor(20, criterion="paper", validation_fraction=0.2), groups=groups),
-            5,
-        ),
-        "orthogonal": (SCNERegressor(SCNRegressor(15), groups=groups, ridge=1e-3), 5),
-        "batches": (SCNERegressor(SCNRegressor(15, batch_size=3), groups=groups, ridge=1e-3), 5),
-        "tuned": (SCNERegressor(SCNRegressor.tuned(max_hidden=20), n_estimators=3, ridge=1e-3), 0),
+        "paper": SCNERegressor.paper(groups, estimator=SCNERegressor._paper_estimator(20)),
+        "validation": SCNERegressor(SCNRegressor(20, criterion="paper", validation_fraction=0.2), groups=groups),
+        "orthogonal": SCNERegressor(SCNRegressor(15), groups=groups, ridge=1e-3),
+        "batches": SCNERegressor(SCNRegressor(15, batch_size=3), groups=groups, ridge=1e-3),
+        "tuned": SCNERegressor(SCNRegressor.tuned(max_hidden=20), n_estimators=3, ridge=1e-3),
     }
-    for name, (model, min_same) in variants.items():
+    for name, model in variants.items():
         for weight in (None, weights):
             model.set_params(random_state=seed % 1000, estimator__search_dtype="float32")
             recorded = clone(model).set_params(device="cuda").fit(X, y, weight)
             with plain_kernels():
                 plain = clone(model).set_params(device="cuda").fit(X, y, weight)
             host = clone(model).set_params(device="cpu").fit(X, y, weight)
-            pairs = zip(recorded.input_weights_, plain.input_weights_, strict=True)
-            same = min(leading_nodes(a, b) for a, b in pairs)
+            same = [same_nodes(recorded, plain), same_nodes(plain, host)]
             errors = [float(np.sqrt(np.mean((fit.predict(X) - y) ** 2))) for fit in (recorded, plain, host)]
             weighted = "weighted" if weight is not None else ""
-            print(f"{name:11} {weighted:8} first {same:3} nodes the same, errors {np.round(errors, 5)}", flush=True)
-            assert max(errors) < 1.03 * min(errors), (name, errors)
-            # Further on, candidates may differ by less than single precision resolves of what they are worth.
-            assert same >= min_same, (name, "recorded and plain kernels chose other nodes")
+            print(f"{name:11} {weighted:8} nodes found alike {same}, errors {np.round(errors, 5)}", flush=True)
+            # Single precision cannot tell some candidates apart, and from there on searches go different ways.
+            whole = name == "tuned" or min(same) == sum(plain.n_hidden_)
+            assert max(errors) < (1.01 if whole else 1.3) * min(errors), (name, errors)
     check_small_memory()
     print(f"all agree (seed {seed})")
 
 
-def leading_nodes(left: np.ndarray, right: np.ndarray) -> int:
-    """How many nodes two networks have in common from the first one on."""
-    shared = min(left.shape[1], right.shape[1])
-    differ = (left[:, :shared] != right[:, :shared]).any(axis=0)
-    return int(differ.argmax()) if differ.any() else shared
+def same_nodes(left: SCNERegressor, right: SCNERegressor) -> int:
+    """Nodes that two fits found alike, in each network up to the first that differs; their errors so far must agree."""
+    total = 0
+    for mine, other in zip(left.members_, right.members_, strict=True):
+        a, b = mine.layer.weights, other.layer.weights
+        shared = min(a.shape[1], b.shape[1])
+        differ = np.append((a[:, :shared] != b[:, :shared]).any(axis=0), True)
+        alike = int(differ.argmax())
+        curves = [one.search.training_curve[:alike] for one in (mine, other)]
+        np.testing.assert_allclose(*curves, rtol=1e-4)
+        total += alike
+    return total
 
 
 @contextmanager
@@ -300,6 +303,23 @@ def cores(count: int | None) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
+class _InStripes(NamedTuple):
+    """Rows on the device, handed out in stripes as short as those of streamed ones."""
+
+    rows: ArrayRows
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        return self.rows.n_columns
+
+    def stripes(self, rows: int) -> Iterator[RowBlock]:
+        return self.rows.stripes(rows)
+
+
 def streaming() -> dict[str, float]:
     """Sums over rows of the host's memory, beside their copies alone and the same sums over rows that are there."""
     rng = np.random.default_rng(0)
@@ -310,9 +330,9 @@ def streaming() -> dict[str, float]:
     engine = DeviceEngine(torch.empty(0, dtype=torch.float64, device="cuda"))
     streamed, resident = StreamedRows(rows, engine), engine.placed(rows)
     found = {
-        "copies alone": median_seconds(lambda: [None for _ in streamed.stripes(_STRIPE)], 3),
-        "sums alone": median_seconds(lambda: ensemble_system(resident, [layer], identity, engine), 3),
-        "both": median_seconds(lambda: ensemble_system(streamed, [layer], identity, engine), 3),
+        "copies alone": median_seconds(lambda: [None for _ in streamed.stripes(_STRIPE)], 5),
+        "sums alone": median_seconds(lambda: ensemble_system(_InStripes(resident), [layer], identity, engine), 5),
+        "both": median_seconds(lambda: ensemble_system(streamed, [layer], identity, engine), 5),
     }
     found["bytes a second"] = rows.inputs.nbytes / found["copies alone"]
     return found

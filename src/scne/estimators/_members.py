@@ -40,7 +40,7 @@ FEWEST_TO_HOLD_OUT = 40
 # Rows among which so many different ones are looked for first.
 _LOOKED_AT_FIRST = 1_024
 # Bytes of a stripe that is on its way to a device.
-_STREAMED_BYTES = 1 << 26
+_STREAMED_BYTES = 1 << 27
 
 
 def row_results(

@@ -81,7 +81,8 @@ class SearchAhead:
         self._drawn = {name: pool for name, pool in self._drawn.items() if name[0] > record.size}
 
     def _ask(self, node: int, first: int = 0) -> _Asked | None:
-        last = min(first + max(self._needed), len(self._pools.attempts))
+        count = min(max(self._needed), self._basis.attempts_at_once)
+        last = min(first + count, len(self._pools.attempts))
         if first >= last or node > self._settings.max_hidden:
             return None
         names = [(node, attempt) for attempt in range(first, last)]

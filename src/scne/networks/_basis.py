@@ -187,6 +187,11 @@ class GrowingBasis:
         """Whether nodes can be asked for (`ask`, `answers`) instead of being scored and appended."""
         return self._fused is not None
 
+    @property
+    def attempts_at_once(self) -> int:
+        """The most pools that a node can be asked for in."""
+        return self._fused.attempts_at_once
+
     def ask(
         self, slot: int, node: int, pools: Sequence[NDArray[np.float64]], first: int, name: int, wanted: int
     ) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.passes._device import is_out_of_memory
 from scne.rows import Array
 
 # Outputs, inputs and candidates that the kernels are written for, and nodes whose columns may all be read again for
@@ -103,13 +104,21 @@ def fused_search(
             if search.shape == shape and search.inputs.device == inputs.device:
                 _kept.remove(search)
                 return search
-    try:
-        return _kernels().FusedSearch(shape, inputs.device)
-    except RuntimeError as error:
-        # The plain kernels need less.
-        if "out of memory" not in str(error).lower():
-            raise
-        return None
+    return _opened(shape, inputs.device)
+
+
+def _opened(shape: Any, device: Any) -> Any:
+    """A new search, or None where there is no memory for it: the plain kernels need less."""
+    for _ in range(2):
+        try:
+            return _kernels().FusedSearch(shape, device)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            # What is kept for others may be what is missing here.
+            with _guard:
+                _kept.clear()
+    return None
 
 
 def release(search: Any) -> None:

@@ -19,6 +19,8 @@ _COLUMN_ROWS, _FEW_COLUMN_ROWS, _MANY_ROWS = 512, 64, 100_000
 _NODES_AT_ONCE = 16
 # Two places for what the host gives and is told: one node can be asked for while another is worked on.
 N_SLOTS = 2
+# Numbers that the programs of a few pools leave to be added up: 128 MB.
+_MOST_SUMS = 1 << 25
 INTERPRETED = bool(triton.knobs.runtime.interpret)
 
 
@@ -91,6 +93,11 @@ class FusedSearch:
     shape : FusedShape
     device : torch device
         A processor works too where Triton interprets its kernels, which is how they are tested.
+
+    Attributes
+    ----------
+    attempts_at_once : int
+        The most pools that a node can be asked for in.
     """
 
     def __init__(self, shape: FusedShape, device: Any) -> None:
@@ -122,7 +129,9 @@ class FusedSearch:
         self._tiles = _TILES[shape.width > 64, shape.plan.projected]
         self._pool_programs = self._count_pool_programs(device)
         self._height = q + 1 + (self._nodes if shape.plan.projected else 0)
-        most = shape.plan.n_attempts * t
+        once = _MOST_SUMS // (self._pool_programs * self._height * t)
+        self.attempts_at_once = max(1, min(shape.plan.n_attempts, once))
+        most = self.attempts_at_once * t
         self._pool_sums = torch.zeros((self._pool_programs, self._height, most), **single)
         self._scores = torch.zeros((self._height, most), **double)
         self._slots = [_Slot(self, device) for _ in range(N_SLOTS)]
@@ -372,7 +381,7 @@ class _Slot:
     def __init__(self, search: FusedSearch, device: Any) -> None:
         shape = search.shape
         self._search, self._width, self._n_candidates = search, shape.width, shape.plan.n_candidates
-        size = pools.POOLS.value + shape.plan.n_attempts * self._width * self._n_candidates
+        size = pools.POOLS.value + search.attempts_at_once * self._width * self._n_candidates
         self._given = torch.zeros(size, dtype=torch.float32, pin_memory=search.on_gpu)
         self._there = torch.zeros(size, dtype=torch.float32, device=device)
         # Written by the last kernel itself, across the bus.
@@ -394,7 +403,7 @@ class _Slot:
     def ask(self, attempts: Sequence[Any], header: tuple[int, ...]) -> None:
         self.wait()
         # Recordings for every number would be many; what is not given costs a few programs that return at once.
-        count = min(triton.next_power_of_2(len(attempts)), self._search.shape.plan.n_attempts)
+        count = min(triton.next_power_of_2(len(attempts)), self._search.attempts_at_once)
         self._header[: len(header)] = header
         given = self._pools[: count * self._width * self._n_candidates].reshape(self._width, count, self._n_candidates)
         for attempt, weights in enumerate(attempts):
@@ -426,9 +435,9 @@ class _Slot:
 
 
 def _recorded(work: Callable[[], None], header: NDArray[np.float32]) -> Callable[[], None]:
-    """The work as a graph, after one run in which kernels are compiled and, for a node that never comes, do nothing."""
-    asked = header.copy()
-    header[pools.NODE.value] = -1.0
+    """The work as a graph, after one run in which kernels are compiled and, since no node is wanted, do nothing."""
+    wanted = header[pools.WANTED.value]
+    header[pools.WANTED.value] = 0.0
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     graph = torch.cuda.CUDAGraph()
@@ -439,5 +448,5 @@ def _recorded(work: Callable[[], None], header: NDArray[np.float32]) -> Callable
         work()
         graph.capture_end()
     torch.cuda.current_stream().wait_stream(stream)
-    header[:] = asked
+    header[pools.WANTED.value] = wanted
     return graph.replay
