@@ -212,6 +212,7 @@ def check() -> None:
             # Single precision cannot tell some candidates apart, and from there on searches go different ways.
             whole = name == "tuned" or min(same) == sum(plain.n_hidden_)
             assert max(errors) < (1.01 if whole else 1.3) * min(errors), (name, errors)
+    check_tensors(X, y)
     check_small_memory()
     print(f"all agree (seed {seed})")
 
@@ -336,6 +337,29 @@ def streaming() -> dict[str, float]:
     }
     found["bytes a second"] = rows.inputs.nbytes / found["copies alone"]
     return found
+
+
+def check_tensors(X: np.ndarray, y: np.ndarray) -> None:
+    """Fail unless tensors and, where it is installed, CuPy's arrays give what NumPy's give, and stay where they are."""
+    model = SCNERegressor(SCNRegressor(15), groups=[[0, 1, 2], [3, 4, 5]], random_state=0)
+    wanted = clone(model).set_params(device="cuda").fit(X, y).predict(X)
+    libraries: dict[str, Callable[[np.ndarray], Any]] = {"PyTorch": lambda values: torch.tensor(values, device="cuda")}
+    try:
+        import cupy
+
+        libraries["CuPy"] = cupy.asarray
+    except ImportError:
+        print("CuPy is not installed")
+    for name, make in libraries.items():
+        given, aims = make(X), make(y)
+        fitted = clone(model).fit(given, aims)
+        found = fitted.predict(given)
+        assert type(found) is type(given), (name, type(found))
+        found = found.get() if hasattr(found, "get") else found.cpu().numpy()
+        print(
+            f"{name}: predictions differ by {np.abs(found - wanted).max():.1e}, score {fitted.score(given, aims):.6f}"
+        )
+        assert np.abs(found - wanted).max() < 1e-2 * np.abs(wanted).max()
 
 
 def check_small_memory() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from scne.cli import main
 
-SCNE = [sys.executable, "-c", "from scne.cli import main; main()"]
+SCNE = [sys.executable, "-m", "scne"]
 
 
 def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str):
