@@ -16,7 +16,7 @@ settings.load_profile("scne")
 collect_ignore = ["stored_models"]
 # Kernels are tested where PyTorch and Triton are; .ci/run installs both, and says so in SCNE_TORCH.
 if "SCNE_TORCH" not in os.environ and any(find_spec(name) is None for name in ("torch", "triton")):
-    collect_ignore += ["test_recorded_search.py", "test_tuning_kernels.py"]
+    collect_ignore += ["test_device_copies.py", "test_recorded_search.py", "test_tuning_kernels.py"]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -279,27 +279,6 @@ def test_a_trend_gets_the_same_share(make, weighted):
     np.testing.assert_allclose(to_numpy(there.judged.outputs), here.judged.outputs, rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.skipif(torch is None, reason="needs PyTorch")
-@pytest.mark.parametrize("weighted", [False, True])
-def test_nothing_as_long_as_the_rows_is_brought_here(weighted, monkeypatch):
-    """What a fit copies from the device are sums and choices of a few rows."""
-    from scne.rows import _arrays
-
-    longest, bring = [], _arrays._from_torch
-
-    def watched(tensor):
-        longest.append(max(tensor.shape, default=0))
-        return bring(tensor)
-
-    monkeypatch.setattr(_arrays, "_from_torch", watched)
-    X, y = rows(5_000)
-    make = LIBRARIES["torch"]
-    weights = make(np.arange(5_000.0) % 3) if weighted else None
-    network = SCNRegressor(6, scaling="ramps", pool="sparse", pool_rows=900, search_rows=4_000, validation_fraction=0.2)
-    SCNERegressor(network, n_estimators=2, trend="judged", random_state=0).fit(make(X), make(y), weights)
-    assert 0 < max(longest) <= 1_024
-
-
 @library
 def test_gaps_are_found_in_sums_that_overflow(make):
     values = np.full((4, 2), 1e308)
@@ -307,29 +286,6 @@ def test_gaps_are_found_in_sums_that_overflow(make):
     for gap in (np.nan, np.inf, -np.inf):
         values[2, 1] = gap
         assert not all_finite(make(values))
-
-
-@pytest.mark.skipif(torch is None, reason="needs PyTorch")
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("cls", [SCNRegressor, SCNERegressor])
-def test_arrays_are_looked_through_on_the_device(cls, weighted):
-    """NumPy's rows for a fit on a device: the sentences are those of the processor, and so is the model."""
-    X, y = rows(300)
-    weights = np.arange(300.0) if weighted else None
-    base = {"max_hidden": 5, "search_rows": 200, "search_dtype": "float64"}
-    given = base if cls is SCNRegressor else {"estimator": SCNRegressor(**base), "n_estimators": 2}
-    here, there = (cls(device=device, precision="float64", random_state=0, **given) for device in ("cpu", "cpu:0"))
-    np.testing.assert_allclose(
-        there.fit(X, y, weights).predict(X), here.fit(X, y, weights).predict(X), rtol=1e-7, atol=1e-8
-    )
-    for gap in (np.nan, np.inf):
-        bad = X.copy()
-        bad[[7, 9], 3] = gap
-        said = [pytest.raises(ValueError, match="2 of its 300 rows, first at row 7") for _ in range(2)]
-        for model, refusal in zip((here, there), said, strict=True):
-            with refusal as found:
-                model.fit(bad, y, weights)
-            assert "in column 3" in str(found.value)
 
 
 @library

@@ -20,11 +20,12 @@ from scne.networks import (
     TuningSettings,
     build_network,
     pool_generator,
+    searches_on_device,
     tune_nodes,
     tune_together,
     tunes_on_device,
 )
-from scne.passes import DeviceEngine, Engine, runs_kernels
+from scne.passes import DeviceEngine, Engine
 from scne.rows import FeatureGroup, InputScaling
 
 # With fewer rows a search takes little time in either precision, and may come close to fitting every row, where single
@@ -104,7 +105,7 @@ def _searched_here(
 ) -> list[BuiltNetwork]:
     """What SC-III finds for each network; on few rows the processor's threads are faster than plain kernels."""
     few = rows.first_training(plan.pool_rows or rows.n_training)
-    if few.n_training > MOST_TO_SEARCH_HERE or runs_kernels(few.inputs):
+    if few.n_training > MOST_TO_SEARCH_HERE or searches_on_device(few, plan.search):
         return [_searched(plan, few, group.name, m, site) for m, group in enumerate(groups)]
     few = few.in_numpy()
     alone = replace(site, engine=Engine(1))

@@ -3,7 +3,7 @@
 from scne.networks._activations import ACTIVATIONS, Activation
 from scne.networks._admissibility import admissible_nodes
 from scne.networks._basis import GrowingBasis
-from scne.networks._builder import build_network
+from scne.networks._builder import build_network, searches_on_device
 from scne.networks._built import BuiltNetwork, ChosenNodes, SearchSettings, StopReason
 from scne.networks._candidates import POOLS, pool_generator, sparse_pool, uniform_pool
 from scne.networks._criteria import CRITERIA, Selection, required_share, select_candidates
@@ -35,6 +35,7 @@ __all__ = [
     "pool_generator",
     "prepare_search",
     "required_share",
+    "searches_on_device",
     "select_candidates",
     "sparse_pool",
     "tune_nodes",

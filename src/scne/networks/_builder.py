@@ -12,7 +12,8 @@ from scne.networks._built import BuiltNetwork, ChosenNodes, Record, SearchSettin
 from scne.networks._criteria import Selection, select_candidates
 from scne.networks._pools import Pools
 from scne.networks._search_rows import SearchRows
-from scne.passes import Engine, PoolSums, SearchPlan, announce
+from scne.passes import Engine, PoolSums, SearchPlan, announce, has_fused_search
+from scne.rows import is_numpy
 
 
 def build_network(
@@ -46,7 +47,7 @@ def build_network(
     """
     capacity = settings.max_hidden + (rows.n_linked if settings.direct_link else 0)
     record, pools = Record(), Pools(rows, settings, seed, member)
-    plan = _search_plan(rows, settings, capacity, len(pools.attempts))
+    plan = _search_plan(rows, settings)
     basis = GrowingBasis(rows, ACTIVATIONS[settings.activation], capacity, engine, memory_budget, settings.ridge, plan)
     ahead = SearchAhead(basis, settings, pools) if basis.is_recorded else None
     if settings.direct_link:
@@ -73,8 +74,16 @@ def build_network(
     return record.finished(reason)
 
 
-def _search_plan(rows: SearchRows, settings: SearchSettings, capacity: int, n_attempts: int) -> SearchPlan | None:
+def searches_on_device(rows: SearchRows, settings: SearchSettings) -> bool:
+    """Whether a device does such a search by itself, with recorded kernels."""
+    plan = None if is_numpy(rows.inputs) else _search_plan(rows, settings)
+    activation = ACTIVATIONS[settings.activation]
+    return plan is not None and has_fused_search(rows.inputs, rows.targets.shape[1], activation, plan)
+
+
+def _search_plan(rows: SearchRows, settings: SearchSettings) -> SearchPlan | None:
     """What kernels would be recorded for; None for searches that no recording does."""
+    n_attempts = 1 if settings.scope_search == "together" else len(settings.scopes)
     projected = settings.criterion == "orthogonal"
     # Direct links are columns of another kind. A batch is the same pool asked again, which is not what the paper's
     # criterion does, and which pool it will be must be known ahead.
@@ -85,7 +94,7 @@ def _search_plan(rows: SearchRows, settings: SearchSettings, capacity: int, n_at
         settings.n_candidates,
         n_attempts,
         settings.batch_size,
-        capacity,
+        settings.max_hidden,
         settings.contraction,
         projected,
         settings.ridge,

@@ -6,6 +6,8 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from scne.passes._engine import Engine
+from scne.passes._fused import forget_large_searches
+from scne.passes._memory import is_out_of_memory
 from scne.rows import Array, ArrayRows, like, namespace_of
 
 Item = TypeVar("Item")
@@ -17,11 +19,6 @@ _RESIDENT_SHARE, _KERNEL_SHARE = 0.5, 0.2
 _HOST_BYTES = 1 << 30
 _PLENTY = 1 << 33
 _FEWEST_ROWS, _MOST_ROWS = 1_024, 1 << 20
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that a device had no memory left."""
-    return isinstance(error, MemoryError) or "out of memory" in str(error).lower()
 
 
 class DeviceEngine(Engine):
@@ -67,6 +64,7 @@ class DeviceEngine(Engine):
             before = matmul.fp32_precision if hasattr(matmul, "fp32_precision") else matmul.allow_tf32
             self._set_tf32(self.precision == "tf32")
             self._open.callback(self._restore_tf32, before)
+            self._open.callback(forget_large_searches)
         return self
 
     def _set_tf32(self, wanted: bool) -> None:

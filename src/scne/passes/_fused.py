@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.passes._device import is_out_of_memory
+from scne.passes._memory import is_out_of_memory
 from scne.rows import Array
 
 # Outputs, inputs and candidates that the kernels are written for, and nodes whose columns may all be read again for
 # each new one.
 _MOST_TARGETS, _MOST_INPUTS, _MOST_CANDIDATES, _MOST_NODES = 2, 256, 1024, 128
-# Recordings are kept for the next network of the same shape, but not many: their buffers are as large as the rows.
-_MOST_KEPT = 2
+# Recordings are kept for the next network of the same shape, but not many, nor between fits large ones: their buffers
+# are as large as the rows.
+_MOST_KEPT, _MOST_BYTES_KEPT = 2, 1 << 30
 _kept: list[Any] = []
 _guard = threading.Lock()
 
@@ -80,21 +81,27 @@ def _kernels() -> Any:
     return _recorded
 
 
-def runs_kernels(inputs: Array) -> bool:
+def _runs_kernels(inputs: Array) -> bool:
     """Whether Triton can work on an array: on a GPU, and anywhere where it interprets its kernels."""
     if str(inputs.dtype) != "torch.float32" or _kernels() is None:
         return False
     return inputs.is_cuda or _kernels().INTERPRETED
 
 
+def has_fused_search(inputs: Array, n_targets: int, activation: Any, plan: SearchPlan) -> bool:
+    """Whether there are kernels for such a search on rows like these."""
+    fits = n_targets <= _MOST_TARGETS and inputs.shape[1] <= _MOST_INPUTS
+    fits = fits and plan.capacity <= _MOST_NODES and plan.n_candidates <= _MOST_CANDIDATES
+    return fits and hasattr(activation.core, "fused_name") and _runs_kernels(inputs)
+
+
 def fused_search(
     inputs: Array, n_training: int, n_targets: int, weighted: bool, activation: Any, plan: SearchPlan
 ) -> Any:
     """A `FusedSearch` for rows like these, or None where it does not apply; hand it back with `release`."""
-    kind = getattr(activation.core, "fused_name", None)
-    fits = n_targets <= _MOST_TARGETS and inputs.shape[1] <= _MOST_INPUTS and plan.capacity <= _MOST_NODES
-    if kind is None or not fits or plan.n_candidates > _MOST_CANDIDATES or not runs_kernels(inputs):
+    if not has_fused_search(inputs, n_targets, activation, plan):
         return None
+    kind = activation.core.fused_name
     width = max(16, 1 << (inputs.shape[1] - 1).bit_length())
     shape = _kernels().FusedShape(
         inputs.shape[0], n_training, width, n_targets, weighted, kind, activation.output_gain, plan
@@ -126,3 +133,9 @@ def release(search: Any) -> None:
     with _guard:
         _kept.append(search)
         del _kept[:-_MOST_KEPT]
+
+
+def forget_large_searches() -> None:
+    """Give back the memory of recordings that are too large to be kept beyond a fit."""
+    with _guard:
+        _kept[:] = [search for search in _kept if search.nbytes <= _MOST_BYTES_KEPT]

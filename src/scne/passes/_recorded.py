@@ -142,6 +142,12 @@ class FusedSearch:
             return min(blocks, 3)
         return min(blocks, self._tiles.programs * torch.cuda.get_device_properties(device).multi_processor_count)
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of the buffers that grow with the rows."""
+        large = (self.inputs, self.columns, self.residual, self._fresh, self._pool_sums)
+        return sum(one.nbytes for one in large)
+
     def begin(self, inputs: Any, roots: Any, residual: Any, input_gain: float) -> None:
         """Start a network without nodes on scaled rows (N, d + 1); weights will be multiplied by the gain."""
         for slot in self._slots:
@@ -431,22 +437,24 @@ class _Slot:
             self._there[:size].copy_(self._given[:size], non_blocking=True)
             self._search.work(self._there, self._outcomes, count)
 
-        return _recorded(work, self._header) if self._search.on_gpu else work
+        return _recorded(work, self._header, self._there.device) if self._search.on_gpu else work
 
 
-def _recorded(work: Callable[[], None], header: NDArray[np.float32]) -> Callable[[], None]:
+def _recorded(work: Callable[[], None], header: NDArray[np.float32], device: Any) -> Callable[[], None]:
     """The work as a graph, after one run in which kernels are compiled and, since no node is wanted, do nothing."""
     wanted = header[pools.WANTED.value]
     header[pools.WANTED.value] = 0.0
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.stream(stream):
-        work()
-        stream.synchronize()
-        graph.capture_begin()
-        work()
-        graph.capture_end()
-    torch.cuda.current_stream().wait_stream(stream)
+    with torch.cuda.device(device):
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            work()
+            stream.synchronize()
+            # What other threads do with the device meanwhile is none of this recording's business.
+            graph.capture_begin(capture_error_mode="thread_local")
+            work()
+            graph.capture_end()
+        torch.cuda.current_stream().wait_stream(stream)
     header[pools.WANTED.value] = wanted
     return graph.replay
