@@ -306,6 +306,51 @@ def test_rows_that_do_not_fit_are_streamed(make):
 
 
 @library
+def test_a_fit_with_a_checkpoint_is_the_same(make, tmp_path):
+    X, y = rows()
+    model = fitted("held out").fit(make(X), make(y))
+    kept = fitted("held out").fit(make(X), make(y), checkpoint=tmp_path / "kept")
+    np.testing.assert_array_equal(to_numpy(kept.predict(make(X))), to_numpy(model.predict(make(X))))
+    assert not (tmp_path / "kept").exists()
+
+
+@library
+def test_sums_on_a_device_go_on_where_they_were_cut(make, tmp_path, monkeypatch):
+    """With stripes of another length, because other memory is free by then."""
+    from scne.estimators import _checkpoint
+    from scne.estimators._members import ensemble_system
+
+    class Cut(Exception):
+        pass
+
+    class UntilRow(ArrayRows):
+        def stripes(self, step):
+            for block in super().stripes(step):
+                if block.start >= 400:
+                    raise Cut
+                yield block
+
+    monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0)
+    X, y = rows()
+    layers, identity = fitted("orthogonal").fit(X, y)._member_layers(), ColumnScaling(np.zeros(1), np.ones(1))
+    checkpoint = _checkpoint.Checkpoint(tmp_path, {})
+    with DeviceEngine(make(X[:1]), "float64") as engine:
+        given = make(X), make(y[:, None])
+        whole = ensemble_system(ArrayRows(*given), layers, identity, engine)
+        monkeypatch.setattr(engine, "stripe_rows", lambda *_: 100)
+        with pytest.raises(Cut):
+            ensemble_system(UntilRow(*given), layers, identity, engine, checkpoint)
+        assert int(checkpoint.load("sums on a device")["done"]) == 400
+        monkeypatch.setattr(engine, "stripe_rows", lambda *_: 70)
+        found = ensemble_system(ArrayRows(*given), layers, identity, engine, checkpoint)
+        again = ensemble_system(UntilRow(*given), layers, identity, engine, checkpoint)
+    for resumed in (found, again):
+        np.testing.assert_allclose(resumed.gram, whole.gram, rtol=1e-12)
+        np.testing.assert_allclose(resumed.moments, whole.moments, rtol=1e-10, atol=1e-10)
+        assert resumed.n_rows == whole.n_rows
+
+
+@library
 def test_a_stripe_that_does_not_fit_is_halved(make):
     from scne.estimators._members import row_results
 

@@ -536,3 +536,26 @@ def test_the_ensemble_whose_error_is_taken_apart_is_not_fitted():
     model = DNNERegressor(RVFLRegressor(5), n_estimators=2, ridge=0.1)
     error_decomposition(model, X[:60], y[:60], X[60:], y[60:], n_repeats=2, noise=0.0, random_state=0)
     assert not hasattr(model, "members_")
+
+
+@pytest.mark.parametrize("other", ["y", "weights", "watched"])
+def test_a_checkpoint_of_other_arrays_is_refused(data, tmp_path, monkeypatch, other):
+    """A fit that was cut is not gone on with for other targets, weights or watched rows."""
+    from scne.estimators import _scne
+
+    X, y = data
+    weights = np.ones(len(X))
+
+    def cut(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_scne, "solve_weights", cut)
+    with pytest.raises(KeyboardInterrupt):
+        make(BASES["scn"]).fit(X, y, weights, X_val=X[:50], y_val=y[:50], checkpoint=tmp_path)
+    monkeypatch.undo()
+    changed = {"y": (y + 1, weights, y), "weights": (y, 2 * weights, y), "watched": (y, weights, 1 - y)}[other]
+    with pytest.raises(ValueError, match="other settings or other data"):
+        make(BASES["scn"]).fit(X, *changed[:2], X_val=X[:50], y_val=changed[2][:50], checkpoint=tmp_path)
+    kept = make(BASES["scn"]).fit(X, y, weights, X_val=X[:50], y_val=y[:50], checkpoint=tmp_path)
+    whole = make(BASES["scn"]).fit(X, y, weights, X_val=X[:50], y_val=y[:50])
+    np.testing.assert_array_equal(kept.predict(X), whole.predict(X))

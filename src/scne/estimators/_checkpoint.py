@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.rows import is_foreign, to_numpy
+
 # How often a fit writes its progress; the variable lets a slow disk, or a test, choose.
 _SECONDS_BETWEEN = float(os.environ.get("SCNE_CHECKPOINT_SECONDS", "5"))
 
@@ -76,9 +78,14 @@ class Checkpoint:
         os.replace(unfinished, target)
         self._last = time.monotonic()
 
+    @property
+    def is_due(self) -> bool:
+        """Whether some seconds have passed since something was kept."""
+        return time.monotonic() - self._last >= _SECONDS_BETWEEN
+
     def save_if_due(self, stage: str, arrays: Mapping[str, Any]) -> None:
         """Keep the arrays when some seconds have passed since the last time."""
-        if time.monotonic() - self._last >= _SECONDS_BETWEEN:
+        if self.is_due:
             self.save(stage, arrays)
 
     def clear(self) -> None:
@@ -94,8 +101,11 @@ class Checkpoint:
         os.replace(unfinished, target)
 
 
-def open_checkpoint(folder: Any, estimator: Any, rows: Any) -> Checkpoint:
-    """The checkpoint of one estimator's fit on given rows; without a fixed seed there is nothing to go on with."""
+def open_checkpoint(folder: Any, estimator: Any, rows: Any, *beside: Any) -> Checkpoint:
+    """The checkpoint of one estimator's fit on given rows, with targets, weights and other arrays beside them.
+
+    Without a fixed seed there is nothing to go on with.
+    """
     if not isinstance(estimator.random_state, Integral):
         raise ValueError(
             f"random_state is {estimator.random_state!r}, but a fit with a checkpoint needs a whole number: a fit "
@@ -103,9 +113,15 @@ def open_checkpoint(folder: Any, estimator: Any, rows: Any) -> Checkpoint:
         )
     files = getattr(rows, "files", None)
     data = [(str(file.path), file.size, file.mtime_ns) for file in files] if files else _fingerprint(rows)
-    job = {"estimator": type(estimator).__name__, "settings": repr(estimator.get_params()), "data": data}
+    job = {
+        "estimator": type(estimator).__name__,
+        "settings": repr(estimator.get_params()),
+        "data": data,
+        "beside": {str(place): _fingerprint(values) for place, values in enumerate(beside) if values is not None},
+    }
     return Checkpoint(folder, job)
 
 
 def _fingerprint(rows: Any) -> str:
-    return hashlib.sha256(np.ascontiguousarray(np.asarray(rows)).tobytes()).hexdigest()
+    values = to_numpy(rows) if is_foreign(rows) else np.asarray(rows)
+    return hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()

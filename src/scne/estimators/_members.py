@@ -63,21 +63,21 @@ def row_results(
     stage : str
         What is announced.
     done : int
-        Stripes at the beginning to leave out.
+        Stripes at the beginning to leave out; on a device, rows.
     row_bytes : int
         What the kernel needs for each row on a device.
 
     Yields
     ------
     done : int
-        Stripes that the results so far, and those left out, cover.
+        Stripes, or on a device rows, that the results so far, and those left out, cover.
     result
     """
     if isinstance(rows, ClusterRows):
         yield from rows.results(kernel, combine, done, stage)
         return
     if isinstance(engine, DeviceEngine):
-        yield from _device_results(rows, kernel, combine, engine, stage, row_bytes)
+        yield from _device_results(rows, kernel, combine, engine, stage, row_bytes, done)
         return
     step = stripe_rows(rows.n_rows)
     n_stripes = -(-rows.n_rows // step)
@@ -99,8 +99,12 @@ def _device_results(
     engine: DeviceEngine,
     stage: str,
     row_bytes: int,
+    done: int = 0,
 ) -> Iterator[tuple[int, Result]]:
-    """The same on a device; a stripe that its memory cannot take after all is halved until it can."""
+    """The same on a device, where rows are counted instead of stripes, whose length depends on what memory is free.
+
+    A stripe that the memory cannot take after all is halved until it can.
+    """
 
     def halved(block: RowBlock) -> Result:
         try:
@@ -111,14 +115,17 @@ def _device_results(
         half = block.n_rows // 2
         return combine(halved(block.part(slice(0, half))), halved(block.part(slice(half, block.n_rows))))
 
+    if done >= rows.n_rows:
+        return
     step = engine.stripe_rows(rows.n_rows, row_bytes)
     if not isinstance(rows, ArrayRows):
         # What comes from the host stripe by stripe overlaps with the work only in small pieces.
         step = min(step, max(1_024, _STREAMED_BYTES // (8 * rows.n_columns)))
     n_stripes = -(-rows.n_rows // step)
-    for done, block in enumerate(rows.stripes(step), start=1):
-        yield done, halved(block)
-        announce(stage, done, n_stripes, rows.n_rows)
+    for number, block in enumerate(rows.stripes(step), start=1):
+        if block.stop > done:
+            yield block.stop, halved(block.part(slice(max(0, done - block.start), block.n_rows)))
+        announce(stage, number, n_stripes, rows.n_rows)
 
 
 @dataclass(frozen=True)
@@ -247,20 +254,21 @@ def ensemble_system(
     def kernel(block: RowBlock) -> SystemSums:
         return system_sums(block, lambda inputs: joint_outputs(layers, inputs, precision), target_scaling)
 
-    kept = checkpoint.load("sums") if checkpoint else None
+    part_of_fit = "sums on a device" if engine.on_device else "sums"
+    kept = checkpoint.load(part_of_fit) if checkpoint else None
     done = 0 if kept is None else int(kept.pop("done"))
-    total = None if kept is None else SystemSums(**kept)
+    total = None if kept is None else SystemSums(**{name: _where(engine, value) for name, value in kept.items()})
     width = sum(layer.n_outputs for layer in layers) + 3 * max(len(layer.scaling.feature_columns) for layer in layers)
     results = row_results(rows, kernel, SystemSums.added, engine, stage, done, row_bytes=16 * width)
     for done, part in results:
         # What comes from another process may be read-only, and sums are added in place.
         total = (part if engine.on_device else part.in_numpy()) if total is None else total.added(part)
-        if checkpoint:
-            checkpoint.save_if_due("sums", {**total._asdict(), "done": done})
-    if checkpoint and total is not None:
-        checkpoint.save("sums", {**total._asdict(), "done": done})
+        if checkpoint and checkpoint.is_due:
+            checkpoint.save(part_of_fit, {**total.in_numpy()._asdict(), "done": done})
     assert total is not None
     sums = total.in_numpy()
+    if checkpoint:
+        checkpoint.save(part_of_fit, {**sums._asdict(), "done": done})
     return EnsembleSystem(
         gram=sums.gram,
         moments=sums.moments,
@@ -268,6 +276,11 @@ def ensemble_system(
         n_rows=float(sums.weight),
         sizes=tuple(layer.n_outputs for layer in layers),
     )
+
+
+def _where(engine: Engine, values: NDArray[Any]) -> Any:
+    """An array of this process's memory where an engine works."""
+    return engine.put(values) if isinstance(engine, DeviceEngine) else values
 
 
 def matrix_free_system(

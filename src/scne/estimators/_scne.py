@@ -293,7 +293,9 @@ class SCNERegressor(FittedEnsemble):
             )
         kept = None
         if checkpoint is not None:
-            kept = checkpoint if isinstance(checkpoint, Checkpoint) else open_checkpoint(checkpoint, self, X)
+            kept = checkpoint
+            if not isinstance(checkpoint, Checkpoint):
+                kept = open_checkpoint(checkpoint, self, X, y, sample_weight, X_val, y_val)
         given = GivenRows(X, y, sample_weight, X_val, y_val, client)
         engine = open_engine(self.device, self.precision, self.n_jobs, X)
         if engine.on_device and self.matrix_free:
