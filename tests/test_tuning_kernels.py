@@ -197,3 +197,40 @@ def interpret(folder):
 
 if __name__ == "__main__":
     interpret(Path(sys.argv[1]))
+
+
+def test_a_fit_that_was_cut_after_tuning_does_not_tune_again(tmp_path, monkeypatch):
+    """Networks that are tuned together on a device are kept together."""
+    import torch
+
+    from scne import SCNERegressor, SCNRegressor
+    from scne.estimators import _building, _scne
+
+    class Cut(Exception):
+        pass
+
+    def cut(*_):
+        raise Cut
+
+    tunings = []
+    together = _building.tune_together
+
+    def counted(*arguments):
+        tunings.append(arguments)
+        return together(*arguments)
+
+    rng = np.random.default_rng(0)
+    X = torch.tensor(rng.uniform(-1, 1, (1_500, 4)))
+    y = torch.sin(3 * X[:, 0]) * X[:, 1]
+    model = SCNERegressor(SCNRegressor.tuned(max_hidden=6), n_estimators=2, random_state=0)
+    monkeypatch.setattr(_building, "tunes_on_device", lambda _: True)
+    monkeypatch.setattr(_building, "tune_together", counted)
+    whole = model.fit(X, y).predict(X)
+    with monkeypatch.context() as patched:
+        patched.setattr(_scne, "ensemble_system", cut)
+        with pytest.raises(Cut):
+            model.fit(X, y, checkpoint=tmp_path / "kept")
+    assert len(tunings) == 2
+    resumed = model.fit(X, y, checkpoint=tmp_path / "kept").predict(X)
+    assert len(tunings) == 2
+    assert torch.equal(resumed, whole)

@@ -77,17 +77,22 @@ def build_together(plan: NetworkPlan, groups: Sequence[FeatureGroup], site: Buil
     """All members, tuned at once on a GPU; None where they do not share their columns, or there is none."""
     same = all(np.array_equal(group.columns, groups[0].columns) for group in groups)
     scaling, rows = site.prepared(groups[0].columns, plan.dtype(site))
-    if not (same and plan.tuning_epochs and tunes_on_device(rows)) or site.checkpoint is not None:
+    if not (same and plan.tuning_epochs and tunes_on_device(rows)):
         return None
     found = _searched_here(plan, rows, groups, site)
-    tuned = tune_together(
-        rows,
-        [np.vstack([one.weights, one.biases]) for one in found],
-        ACTIVATIONS[plan.search.activation],
-        plan.search.direct_link,
-        TuningSettings(plan.tuning_epochs),
-        [pool_generator(site.seed, m, _TUNING_STREAM) for m in range(len(groups))],
-    )
+    kept = [_kept_weights(site, m) for m in range(len(groups))]
+    tuned = [weights for weights in kept if weights is not None]
+    if len(tuned) < len(groups):
+        tuned = tune_together(
+            rows,
+            [np.vstack([one.weights, one.biases]) for one in found],
+            ACTIVATIONS[plan.search.activation],
+            plan.search.direct_link,
+            TuningSettings(plan.tuning_epochs),
+            [pool_generator(site.seed, m, _TUNING_STREAM) for m in range(len(groups))],
+        )
+        for m, weights in enumerate(tuned):
+            _keep_weights(site, m, weights)
     return tuple(
         _member(plan, group, scaling, _with_nodes(one, nodes))
         for group, one, nodes in zip(groups, found, tuned, strict=True)
@@ -149,10 +154,9 @@ def _tuned(
     plan: NetworkPlan, rows: SearchRows, found: BuiltNetwork, name: str, index: int, site: BuildingSite
 ) -> BuiltNetwork:
     """The same nodes after tuning on all rows of the search."""
-    stage = f"tuned-{index}"
-    kept = site.checkpoint.load(stage) if site.checkpoint else None
+    kept = _kept_weights(site, index)
     if kept is not None:
-        return _with_nodes(found, kept["weights"])
+        return _with_nodes(found, kept)
     # Steps of a few hundred rows each: the processor takes them, wherever the rows are.
     weights = tune_nodes(
         rows.in_numpy(),
@@ -163,9 +167,19 @@ def _tuned(
         pool_generator(site.seed, index, _TUNING_STREAM),
         f"tuning {name}",
     )
-    if site.checkpoint:
-        site.checkpoint.save(stage, {"weights": weights})
+    _keep_weights(site, index, weights)
     return _with_nodes(found, weights)
+
+
+def _kept_weights(site: BuildingSite, index: int) -> NDArray[np.float64] | None:
+    """The tuned weights (d + 1, L) of a network, where a checkpoint has them."""
+    kept = site.checkpoint.load(f"tuned-{index}") if site.checkpoint else None
+    return None if kept is None else kept["weights"]
+
+
+def _keep_weights(site: BuildingSite, index: int, weights: NDArray[np.float64]) -> None:
+    if site.checkpoint:
+        site.checkpoint.save(f"tuned-{index}", {"weights": weights})
 
 
 def _with_nodes(found: BuiltNetwork, weights: NDArray[np.float64]) -> BuiltNetwork:
