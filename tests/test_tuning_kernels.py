@@ -223,7 +223,9 @@ def test_a_fit_that_was_cut_after_tuning_does_not_tune_again(tmp_path, monkeypat
     X = torch.tensor(rng.uniform(-1, 1, (1_500, 4)))
     y = torch.sin(3 * X[:, 0]) * X[:, 1]
     model = SCNERegressor(SCNRegressor.tuned(max_hidden=6), n_estimators=2, random_state=0)
+    # On a processor, with PyTorch's steps.
     monkeypatch.setattr(_building, "tunes_on_device", lambda _: True)
+    monkeypatch.setattr(device_tuning, "_kernels", lambda: None)
     monkeypatch.setattr(_building, "tune_together", counted)
     whole = model.fit(X, y).predict(X)
     with monkeypatch.context() as patched:
