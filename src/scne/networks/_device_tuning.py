@@ -31,7 +31,7 @@ from scne.networks._tuning import (
     batch_blocks,
 )
 from scne.networks._tuning_layout import DeviceNetworks, DeviceRows, laid_out, starts_on_device
-from scne.passes import announce, available_threads
+from scne.passes import announce, available_threads, runs_kernels
 
 # Steps whose batches go to the device in one copy, a multiple of those that are recorded; and copies that it holds.
 _SEGMENT, _SEGMENTS = 128, 4
@@ -144,7 +144,8 @@ def _kernels_for(rows: DeviceRows, weights: Sequence[NDArray[np.float64]], activ
     sizes = (rows.inputs.shape[1], n_columns, n_targets, rows.batch)
     most = (_MOST_INPUTS, _MOST_COLUMNS, _MOST_TARGETS, _MOST_ROWS)
     known = getattr(activation.core, "fused_name", None) in ("tanh", "one plus tanh")
-    return _kernels() if known and all(size <= limit for size, limit in zip(sizes, most, strict=True)) else None
+    fits = known and all(size <= limit for size, limit in zip(sizes, most, strict=True))
+    return _kernels() if fits and runs_kernels(rows.inputs) else None
 
 
 def _unpadded(n_inputs: int, n_columns: int) -> tuple[int, int]:

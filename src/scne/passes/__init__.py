@@ -2,7 +2,7 @@
 
 from scne.passes._device import DeviceEngine
 from scne.passes._engine import Engine, available_threads, single_threaded_blas, stripe_rows
-from scne.passes._fused import Outcome, SearchPlan, fused_search, has_fused_search, release
+from scne.passes._fused import Outcome, SearchPlan, fused_search, has_fused_search, release, runs_kernels
 from scne.passes._kernels import PoolBlock, PoolSums, SystemSums, score_pool, system_sums
 from scne.passes._memory import is_out_of_memory
 from scne.passes._progress import Progress, announce, listening
@@ -24,6 +24,7 @@ __all__ = [
     "is_out_of_memory",
     "listening",
     "release",
+    "runs_kernels",
     "score_pool",
     "single_threaded_blas",
     "stripe_rows",

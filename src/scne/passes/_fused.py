@@ -81,18 +81,18 @@ def _kernels() -> Any:
     return _recorded
 
 
-def _runs_kernels(inputs: Array) -> bool:
-    """Whether Triton can work on an array: on a GPU, and anywhere where it interprets its kernels."""
+def runs_kernels(inputs: Array) -> bool:
+    """Whether Triton's kernels can work on an array: one of PyTorch, in single precision, on a GPU that has them."""
     if str(inputs.dtype) != "torch.float32" or _kernels() is None:
         return False
-    return inputs.is_cuda or _kernels().INTERPRETED
+    return _kernels().runs_here(inputs.device)
 
 
 def has_fused_search(inputs: Array, n_targets: int, activation: Any, plan: SearchPlan) -> bool:
     """Whether there are kernels for such a search on rows like these."""
     fits = n_targets <= _MOST_TARGETS and inputs.shape[1] <= _MOST_INPUTS
     fits = fits and plan.capacity <= _MOST_NODES and plan.n_candidates <= _MOST_CANDIDATES
-    return fits and hasattr(activation.core, "fused_name") and _runs_kernels(inputs)
+    return fits and hasattr(activation.core, "fused_name") and runs_kernels(inputs)
 
 
 def fused_search(

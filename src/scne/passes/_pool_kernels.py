@@ -6,6 +6,8 @@ the following). A batch is the same pools asked again for the node that follows,
 node is not the next one returns at once: so the host can ask for nodes ahead of time.
 """
 
+import os
+
 import triton
 import triton.language as tl
 
@@ -32,7 +34,8 @@ ATTEMPT = tl.constexpr(2)
 CONTRACTION = tl.constexpr(3)
 ENOUGH = tl.constexpr(4)
 
-_INTERPRETED = tl.constexpr(bool(triton.knobs.runtime.interpret))
+# Whether Triton runs kernels without a GPU, as it does when it is told so before it is loaded.
+INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET") == "1")
 # Squared errors up to this are those of an output that is fitted already, as in `scne.networks`.
 _NOTHING_LEFT = tl.constexpr(1e-28)
 _ROUNDING = tl.constexpr(1.0 + 1e-9)
@@ -70,7 +73,7 @@ mul.f32 $3, r, c;
 @triton.jit
 def core(z, PLUS_ONE: tl.constexpr):  # type: ignore[no-untyped-def]
     # tanh(z) = 1 - 2 / (1 + exp(2 z)), whose errors are those of a few roundings of 1, and nothing overflows.
-    if _INTERPRETED:
+    if INTERPRETED:
         part = 1.0 / (1.0 + tl.exp2(tl.minimum(z, 31.0)))
     else:
         part = tl.inline_asm_elementwise(

@@ -21,7 +21,17 @@ _NODES_AT_ONCE = 16
 N_SLOTS = 2
 # Numbers that the programs of a few pools leave to be added up: 128 MB.
 _MOST_SUMS = 1 << 25
-INTERPRETED = bool(triton.knobs.runtime.interpret)
+# The first GPUs whose matrix units take float32 factors.
+_LEAST_CAPABILITY = (8, 0)
+
+
+def runs_here(device: Any) -> bool:
+    """Whether the kernels run on a device: NVIDIA's GPUs of some years, and anything where Triton interprets them."""
+    if pools.INTERPRETED.value:
+        return True
+    if device.type != "cuda" or torch.version.cuda is None:
+        return False
+    return torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY
 
 
 class FusedShape(NamedTuple):
@@ -70,7 +80,6 @@ _TILES = {
     (True, False): _PoolTiles(128, 64, 16, 8, 3, 2),
     (True, True): _PoolTiles(32, 64, 32, 4, 2, 4),
 }
-
 
 _STATUS = {
     nodes.ANOTHER_NODE.value: "another node",
