@@ -68,7 +68,7 @@ def test_units_are_counted_on_a_terminal(tmp_path):
     command = [*SCNE, "paper", "run", "data-plots", "--quick"]
     seen = seen_on_terminal(command, tmp_path, SCNE_DATA=str(tmp_path / "no-data"))
     assert b"data-plots" in seen
-    assert b" 1/2 " in seen
+    # How many of them are seen on the way depends on how fast they are.
     assert b" 2/2 " in seen
 
 
