@@ -37,11 +37,15 @@ def run_in_workers(
                 yield waiting.pop(future), future.result()
         done = True
     finally:
+        manager = getattr(pool, "_executor_manager_thread", None)
         pool.shutdown(wait=done, cancel_futures=True)
         if not done:
             for child in set(multiprocessing.active_children()) - before:
                 child.terminate()
                 child.join()
+            # While the pool's own thread is still closing its pipes, Python may write to them as it ends.
+            if manager is not None:
+                manager.join(timeout=10)
 
 
 def _start_worker(n_threads: int) -> None:
