@@ -1,5 +1,24 @@
 """The command line: parse, call, print."""
 
-from scne.cli._app import main
+import sys
+
+from scne.cli._signals import Stopped, stopping_cleanly
 
 __all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command; a user's mistake ends in a sentence and exit status 1, not in a traceback.
+
+    Ctrl-C and SIGTERM end it with a sentence on what was kept, and exit status 130 and 143.
+    """
+    try:
+        with stopping_cleanly():
+            # Imported here: loading it takes a moment, in which the command can be stopped too.
+            from scne.cli._app import run
+
+            run()
+    except Stopped as stopped:
+        notes = getattr(stopped, "__notes__", None) or ["Nothing was written."]
+        print("\n".join([str(stopped), *notes]), file=sys.stderr)  # noqa: T201
+        sys.exit(stopped.status)

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -26,17 +26,21 @@ app.add_typer(paper_app, name="paper")
 app.command("report")(report_command)
 
 
-def main() -> None:
+def run() -> None:
     """Run the command; a user's mistake ends in a sentence and exit status 1, not in a traceback."""
     try:
         app()
     except (OSError, ValueError) as error:
-        # The text may hold brackets of its own, which are no markup.
-        Console(stderr=True).print(f"[bold red]Error:[/] {escape(str(error))}", soft_wrap=True, highlight=False)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("Stopped; nothing was written.")
-        sys.exit(130)
+        _end(str(error), error)
+    except MemoryError as error:
+        _end("The memory of this machine, or what this process may take of it, is used up. Nothing was written.", error)
+
+
+def _end(sentence: str, error: BaseException) -> NoReturn:
+    # The text may hold brackets of its own, which are no markup.
+    lines = [f"[bold red]Error:[/] {escape(sentence)}", *map(escape, getattr(error, "__notes__", ()))]
+    Console(stderr=True).print("\n".join(lines), soft_wrap=True, highlight=False)
+    sys.exit(1)
 
 
 def _show_version(wanted: bool) -> None:
@@ -76,9 +80,9 @@ def demo(
     from scne.cli._demo_page import demo_page
     from scne.cli._demo_table import print_comparison
     from scne.cli._progress import progress_bars
+    from scne.disk import check_output
 
-    if not out.resolve().parent.is_dir():
-        raise ValueError(f"--out is {str(out)!r}, but the folder {str(out.resolve().parent)!r} does not exist.")
+    check_output(out, {})
     with progress_bars():
         result = run_demo(seed=seed, quick=quick)
         page = demo_page(result)
@@ -116,7 +120,7 @@ def fit(
     ignore: Annotated[list[str] | None, typer.Option("--ignore", help="Column to leave out; repeatable.")] = None,
     memory: Annotated[str, typer.Option(help="Memory that the fit may take, such as 512MB.")] = "1GB",
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder for progress; the same command goes on after a kill.")
+        Path | None, typer.Option(help="Folder for progress; after a kill the same command resumes from it.")
     ] = None,
     dask: Annotated[
         str | None,
@@ -131,9 +135,9 @@ def fit(
     from scne.cli._fit import run_fit
     from scne.cli._progress import progress_bars
     from scne.cli._tables import print_summary
+    from scne.disk import check_output
 
-    if not out.resolve().parent.is_dir():
-        raise ValueError(f"--out is {str(out)!r}, but the folder {str(out.resolve().parent)!r} does not exist.")
+    check_output(out, {"the data": data, "the groups file": groups, "the checkpoint": checkpoint})
     with progress_bars(passes=True, verbose=verbose):
         summary, notes, paragraph = run_fit(
             data,
@@ -177,9 +181,11 @@ def predict(
     from scne.cli._files import open_for, write_predictions
     from scne.cli._progress import progress_bars
     from scne.cli._tables import print_facts
+    from scne.disk import check_output
     from scne.estimators import half_widths
     from scne.models import load_model
 
+    check_output(out, {"the model": model, "the data": data}, is_data=True)
     fitted = load_model(model).set_params(device=device)
     widths = None if interval is None else half_widths(fitted, interval)
     ends = ("predicted",) if widths is None else ("predicted", "lower", "upper")

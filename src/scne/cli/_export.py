@@ -32,9 +32,11 @@ def export_command(
     """Write a model as ONNX, C or Python source."""
     # Imported here, so that `scne --help` answers at once.
     from scne.cli._tables import print_facts
+    from scne.disk import check_output
     from scne.models import load_model, to_onnx
 
     _refuse_unused(to, name, single, interval)
+    check_output(out, {"the model": model})
     fitted = load_model(model)
     dtype = "float32" if single else "float64"
     try:

@@ -1,6 +1,5 @@
 """Fit, predict, evaluate and inspect on files: what the commands do, without what they print."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from scne.disk import appearing_whole
 from scne.estimators import SCNERegressor, predict_batches
 from scne.rows import DataError, FileRows, open_rows
 
@@ -61,25 +61,19 @@ def write_predictions(
     """
     if out.suffix not in WRITERS:
         raise DataError(f"--out is {str(out)!r}, but predictions are written as {', '.join(WRITERS)}.")
-    unfinished = out.with_name(f".{out.name}.{os.getpid()}.unfinished")
     n_rows = 0
     writer: Any = None
-    try:
+    with appearing_whole(out) as temporary:
         for batch, outputs in predict_batches(model, files):
             if widths is not None:
                 ends = np.stack([outputs, outputs - widths, outputs + widths], axis=2)
                 outputs = ends.reshape(len(outputs), -1)
             columns = [batch.column(key) for key in keys] + [pa.array(column) for column in outputs.T]
             part = pa.RecordBatch.from_arrays(columns, names=[*keys, *names])
-            writer = writer or _writer(unfinished, out.suffix, part.schema)
+            writer = writer or _writer(temporary, out.suffix, part.schema)
             writer.write_batch(part)
             n_rows += part.num_rows
         writer.close()
-        os.replace(unfinished, out)
-    except OSError as error:
-        raise OSError(f"{out} could not be written: {error.strerror or error}.") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
     return n_rows
 
 

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from scne.estimators import SCNERegressor, SCNRegressor, open_checkpoint
+from scne.cli._signals import Stopped
+from scne.estimators import Checkpoint, SCNERegressor, SCNRegressor
 from scne.models import ModelSummary, describe_model, save_model
 from scne.passes import available_threads
 from scne.rows import open_rows, read_groups
@@ -59,14 +60,32 @@ def run_fit(
         model = SCNERegressor(
             base, networks="across", n_estimators=networks, trend="judged", device=device, random_state=seed
         )
-    kept = None if checkpoint is None else open_checkpoint(checkpoint, model, rows)
-    with _dask_client(dask) as client:
+    with _progress_kept(checkpoint) as kept, _dask_client(dask) as client:
         model.fit(rows, checkpoint=kept, client=client)
-    save_model(model, out)
-    if kept is not None:
-        kept.clear()
+        save_model(model, out)
+        if kept is not None:
+            kept.clear()
     guessed = [] if rows.guessed_groups is None else [rows.guessed_groups]
     return describe_model(out), [*guessed, _admissibility(model, tuning > 0)], model.summary()
+
+
+@contextmanager
+def _progress_kept(folder: Path | None) -> Iterator[Checkpoint | None]:
+    """The checkpoint in a folder; who stops the fit is told what is kept of it."""
+    try:
+        if folder is None:
+            yield None
+        else:
+            with Checkpoint(folder) as kept:
+                yield kept
+    except Stopped as stopped:
+        if not hasattr(stopped, "__notes__"):
+            stopped.add_note(
+                "Nothing was written. With --checkpoint FOLDER a fit keeps its progress, and resumes."
+                if folder is None
+                else "Nothing was written, and there was no progress to keep yet."
+            )
+        raise
 
 
 def _admissibility(model: SCNERegressor, tuned: bool) -> str:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from scne.cli._paper_report import report_command
+from scne.cli._signals import Stopped
 
 paper_app = typer.Typer(
     name="paper", help="Every table and figure of the paper, run here.", no_args_is_help=True, add_completion=False
@@ -90,9 +91,6 @@ def run_command(
                 again=again,
                 tell=tell,
             )
-    except KeyboardInterrupt:
-        Console(stderr=True, highlight=False).print(
-            f"Stopped; every part that was finished is kept in {out}, and the same command goes on from there.",
-            soft_wrap=True,
-        )
-        raise typer.Exit(130) from None
+    except Stopped as stopped:
+        stopped.add_note(f"Every part that was finished is kept in {out}; run the same command again to resume.")
+        raise

@@ -90,8 +90,9 @@ def report_command(
     from scne.cli._progress import progress_bars
     from scne.cli._report_page import report_page
     from scne.cli._tables import print_facts
+    from scne.disk import check_output
 
-    _check_out(out, model, data)
+    check_output(out, {"the model": model, "the data": data})
     with progress_bars(verbose=verbose):
         report = make_report(model, data, target or (), out, seed)
         page = report_page(report)
@@ -151,14 +152,6 @@ def _networks(model: Any) -> "GroupImportances | None":
     if not several or not hasattr(model, "system_") or model.system_.n_nodes > MOST_NODES:
         return None
     return model.group_importances()
-
-
-def _check_out(out: Path, model: Path, data: Path) -> None:
-    if not out.resolve().parent.is_dir():
-        raise ValueError(f"--out is {str(out)!r}, but the folder {str(out.resolve().parent)!r} does not exist.")
-    for name, path in (("model", model), ("data", data)):
-        if out.resolve() == path.resolve():
-            raise ValueError(f"--out is {str(out)!r}, which is the {name} itself; choose another path for the page.")
 
 
 def _command(model: Path, data: Path, targets: Sequence[str], out: Path, seed: int) -> str:

@@ -2,9 +2,8 @@
 
 import json
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 
 from scne.datasets._errors import DatasetError
 from scne.datasets._records import DatasetRecord
+from scne.disk import appearing_whole
 from scne.passes import announce
 
 GROUP_ROWS = 65_536
@@ -80,7 +80,7 @@ def write_parquet(
     100
     """
     written = 0
-    with _appearing_whole(Path(path)) as temporary:
+    with appearing_whole(path) as temporary:
         pending: list[pa.RecordBatch] = []
         writer: pq.ParquetWriter | None = None
         try:
@@ -121,9 +121,6 @@ def _encodings(block: pa.RecordBatch) -> dict[str, Any]:
 def store(record: DatasetRecord, home: Path, batches: Iterable[pa.RecordBatch], origin: str, checked: str) -> Stored:
     """Write the rows of a data set to its Parquet file, unless there is something wrong with any of them."""
     path = home / record.file_name
-    # What a process that was killed while writing left behind; the caller holds the lock.
-    for stale in home.glob(f".{record.file_name}.*.tmp"):
-        stale.unlink(missing_ok=True)
     metadata = {"origin": origin, "checked": checked}
     n_rows = write_parquet(
         path, _sound(batches, record), metadata=metadata, stage=f"parsing {record.name}", n_rows=record.n_rows
@@ -163,16 +160,3 @@ def _sound(batches: Iterable[pa.RecordBatch], record: DatasetRecord) -> Iterator
         yield batch
     if n_rows != record.n_rows:
         raise DatasetError(f"The file has {n_rows:,} rows, but {record.title} has {record.n_rows:,}.")
-
-
-@contextmanager
-def _appearing_whole(path: Path) -> Iterator[Path]:
-    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.tmp")
-    try:
-        yield temporary
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)

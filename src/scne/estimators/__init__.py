@@ -1,7 +1,7 @@
 """Thin scikit-learn shells: validate, call, store."""
 
 from scne.estimators._calibration import PredictionInterval, half_widths
-from scne.estimators._checkpoint import Checkpoint, open_checkpoint
+from scne.estimators._checkpoint import Checkpoint, CheckpointError
 from scne.estimators._classifiers import SCNClassifier, SCNEClassifier
 from scne.estimators._decomposition import error_decomposition
 from scne.estimators._dnne import DNNERegressor
@@ -16,6 +16,7 @@ from scne.estimators._warnings import ScneConvergenceWarning, ScneWarning
 
 __all__ = [
     "Checkpoint",
+    "CheckpointError",
     "DNNERegressor",
     "ErrorRises",
     "GroupImportances",
@@ -31,6 +32,5 @@ __all__ = [
     "ScneWarning",
     "error_decomposition",
     "half_widths",
-    "open_checkpoint",
     "predict_batches",
 ]

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.estimators._checkpoint import Form
 from scne.estimators._members import Member
 from scne.estimators._site import BuildingSite
 from scne.networks import (
@@ -37,6 +38,7 @@ ROWS_PER_TUNED_NODE = 4
 MOST_TO_SEARCH_HERE = 20_000
 # The random streams of a network's tuning are named apart from those of its pools, whose second name is a node.
 _TUNING_STREAM = 1 << 32
+FLOATS = ("float64", "float32")
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def build_together(plan: NetworkPlan, groups: Sequence[FeatureGroup], site: Buil
     if not (same and plan.tuning_epochs and tunes_on_device(rows)):
         return None
     found = _searched_here(plan, rows, groups, site)
-    kept = [_kept_weights(site, m) for m in range(len(groups))]
+    kept = [_kept_weights(site, m, _shape_of(one)) for m, one in enumerate(found)]
     tuned = [weights for weights in kept if weights is not None]
     if len(tuned) < len(groups):
         tuned = tune_together(
@@ -133,7 +135,8 @@ def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: 
     elif plan.pool_rows is not None:
         rows = rows.first_training(plan.pool_rows)
     stage = f"network-{index}"
-    kept = site.checkpoint.load(stage) if site.checkpoint else None
+    forms = (_nodes_form(rows.n_columns, kind) for kind in FLOATS)
+    kept = site.checkpoint.load(stage, *forms) if site.checkpoint else None
     found = build_network(
         rows,
         settings,
@@ -154,7 +157,7 @@ def _tuned(
     plan: NetworkPlan, rows: SearchRows, found: BuiltNetwork, name: str, index: int, site: BuildingSite
 ) -> BuiltNetwork:
     """The same nodes after tuning on all rows of the search."""
-    kept = _kept_weights(site, index)
+    kept = _kept_weights(site, index, _shape_of(found))
     if kept is not None:
         return _with_nodes(found, kept)
     # Steps of a few hundred rows each: the processor takes them, wherever the rows are.
@@ -171,10 +174,21 @@ def _tuned(
     return _with_nodes(found, weights)
 
 
-def _kept_weights(site: BuildingSite, index: int) -> NDArray[np.float64] | None:
+def _nodes_form(n_columns: int, kind: str) -> dict[str, Form]:
+    """What the nodes that a checkpoint holds look like."""
+    return {"weights": (kind, None, n_columns + 1), "scopes": ("float64", None), "contractions": ("float64", None)}
+
+
+def _kept_weights(site: BuildingSite, index: int, shape: tuple[int, int]) -> NDArray[np.float64] | None:
     """The tuned weights (d + 1, L) of a network, where a checkpoint has them."""
-    kept = site.checkpoint.load(f"tuned-{index}") if site.checkpoint else None
+    forms = ({"weights": (kind, *shape)} for kind in FLOATS)
+    kept = site.checkpoint.load(f"tuned-{index}", *forms) if site.checkpoint else None
     return None if kept is None else kept["weights"]
+
+
+def _shape_of(found: BuiltNetwork) -> tuple[int, int]:
+    """Of a network's weights with the biases as the last row."""
+    return found.weights.shape[0] + 1, found.weights.shape[1]
 
 
 def _keep_weights(site: BuildingSite, index: int, weights: NDArray[np.float64]) -> None:

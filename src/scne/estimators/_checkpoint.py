@@ -1,4 +1,4 @@
-"""Checkpoints: a long fit that is killed goes on where it was, and ends with the same bits.
+"""Checkpoints: a long fit that is killed resumes where it was, and ends with the same bits.
 
 That is possible because nothing in a fit depends on when it runs: pools come from the seed, sums are added in the
 order of the rows. So a checkpoint holds the nodes chosen so far and a running sum with its number of stripes, no
@@ -9,73 +9,138 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.rows import is_foreign, to_numpy
+from scne.disk import (
+    CHECKPOINT_MANIFEST,
+    DamagedFile,
+    NotWritten,
+    flush_folder,
+    label_of,
+    lock_folder,
+    read_arrays,
+    sweep_folder,
+    sweep_leftovers,
+    temporary_beside,
+    write_arrays,
+    write_whole,
+)
+from scne.estimators._identity import differences
 
 # How often a fit writes its progress; the variable lets a slow disk, or a test, choose.
 _SECONDS_BETWEEN = float(os.environ.get("SCNE_CHECKPOINT_SECONDS", "5"))
+_FORMAT = 1
+_ENDING = ".stage"
+_LONGEST_MANIFEST = 1 << 20
+# Times to try when other processes make or remove the same folder at the same moment.
+_TRIES = 5
+
+
+# The type of an array and the lengths of its dimensions, None being any.
+Form = tuple[str, *tuple[int | None, ...]]
+
+
+class CheckpointError(ValueError):
+    """A checkpoint folder cannot be used; the message names it, says why, and what to do."""
 
 
 class Checkpoint:
-    """A folder with the finished and half-finished stages of one fit.
+    """A folder of its own with the finished and half-finished stages of one fit.
+
+    It holds a manifest that says whose progress this is, and a file for every stage with a checksum; only these
+    are ever written, read or removed. While it is open the folder is locked, so that no second fit can use it.
 
     Parameters
     ----------
     folder : path
-        Made when it does not exist.
-    job : mapping
-        What is being fitted: settings, seed and data. A folder that belongs to another job is refused.
+        Made by `begin` where it does not exist; otherwise empty, or the checkpoint of the same fit.
 
     Examples
     --------
     >>> import tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> Checkpoint(folder, {"seed": 1}).save("sums", {"total": np.arange(3)})
-    >>> Checkpoint(folder, {"seed": 1}).load("sums")["total"]
+    >>> folder = Path(tempfile.mkdtemp()) / "progress"
+    >>> with Checkpoint(folder) as kept:
+    ...     kept.begin({"seed": 1})
+    ...     kept.save("sums", {"total": np.arange(3)})
+    >>> with Checkpoint(folder) as kept:
+    ...     kept.begin({"seed": 1})
+    ...     kept.load("sums", {"total": ("int64", None)})["total"]
+    ...     kept.clear()
     array([0, 1, 2])
+    >>> folder.exists()
+    False
     """
 
-    def __init__(self, folder: str | os.PathLike[str], job: Mapping[str, Any]) -> None:
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for unfinished in self.folder.glob("*.unfinished"):
-            unfinished.unlink()
         self._last = time.monotonic()
-        text = json.dumps(job, sort_keys=True, default=repr)
-        signature = {"job": hashlib.sha256(text.encode()).hexdigest()}
-        file = self.folder / "job.json"
-        if not file.exists():
-            self._write(file, json.dumps(signature).encode())
-        elif json.loads(file.read_text()) != signature:
-            raise ValueError(
-                f"checkpoint is {str(folder)!r}, which holds a fit with other settings or other data; use another "
-                "folder, or delete this one to start anew."
-            )
+        self._label = ""
+        self._made_folder = False
+        self._lock: int | None = None
 
-    def load(self, stage: str) -> dict[str, NDArray[Any]] | None:
-        """Arrays of a stage, or None when it has not been saved."""
-        file = self.folder / f"{stage}.npz"
-        if not file.exists():
+    def begin(self, identity: Mapping[str, Any]) -> None:
+        """Open the folder for the fit that is known by an identity, and lock it.
+
+        Raises
+        ------
+        CheckpointError
+            When the folder belongs to another fit or to somebody else, is damaged, in use or not writable.
+        """
+        text = json.dumps(identity, sort_keys=True)
+        self._label = hashlib.sha256(text.encode()).hexdigest()
+        try:
+            for _ in range(_TRIES):
+                with suppress(FileNotFoundError):
+                    if self._opened(json.loads(text)):
+                        self._last = time.monotonic()
+                        return
+        except OSError as error:
+            raise self._unusable(error) from error
+        raise self._refusal("which other processes keep making and removing")
+
+    def load(self, stage: str, *forms: Mapping[str, Form]) -> dict[str, NDArray[Any]] | None:
+        """Arrays of a stage, or None when it has not been saved.
+
+        Parameters
+        ----------
+        stage : str
+        *forms : mapping of name to (type, lengths of the dimensions)
+            What the arrays must look like, in one of these ways; None is any length. Numbers must be finite.
+        """
+        file = self._file(stage)
+        if not os.path.lexists(file):
             return None
-        with np.load(file, allow_pickle=False) as stored:
-            return dict(stored)
+        try:
+            if file.is_symlink():
+                raise DamagedFile("is a link, and no checkpoint writes one")
+            arrays = read_arrays(file, self._stage_label(stage))
+        except DamagedFile as error:
+            raise self.damaged(stage, str(error)) from error
+        except OSError as error:
+            raise self.damaged(stage, f"cannot be read: {(error.strerror or str(error)).lower()}") from error
+        if not any(_fits(arrays, form) for form in forms):
+            raise self.damaged(stage, "holds other arrays than this fit writes")
+        return arrays
 
     def save(self, stage: str, arrays: Mapping[str, Any]) -> None:
         """Keep the arrays of a stage: the file appears whole or not at all."""
-        target = self.folder / f"{stage}.npz"
-        unfinished = target.with_suffix(".unfinished")
-        with open(unfinished, "wb") as file:
-            np.savez(file, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, target)
+        try:
+            write_arrays(self._file(stage), self._stage_label(stage), arrays)
+        except OSError as error:
+            words = os.strerror(error.errno).lower() if error.errno else str(error)
+            raise NotWritten(
+                error.errno,
+                f"The progress of this fit could not be written to its checkpoint {str(self.folder)!r}: {words}. Mend "
+                "that and run it again, or fit without a checkpoint.",
+            ) from error
         self._last = time.monotonic()
 
     @property
@@ -88,40 +153,225 @@ class Checkpoint:
         if self.is_due:
             self.save(stage, arrays)
 
-    def clear(self) -> None:
-        """Delete what is kept, once its fit is safe elsewhere."""
-        for file in [*self.folder.glob("*.npz"), self.folder / "job.json"]:
-            file.unlink(missing_ok=True)
-        if not any(self.folder.iterdir()):
-            self.folder.rmdir()
-
-    def _write(self, target: Path, content: bytes) -> None:
-        unfinished = target.with_suffix(".unfinished")
-        unfinished.write_bytes(content)
-        os.replace(unfinished, target)
-
-
-def open_checkpoint(folder: Any, estimator: Any, rows: Any, *beside: Any) -> Checkpoint:
-    """The checkpoint of one estimator's fit on given rows, with targets, weights and other arrays beside them.
-
-    Without a fixed seed there is nothing to go on with.
-    """
-    if not isinstance(estimator.random_state, Integral):
-        raise ValueError(
-            f"random_state is {estimator.random_state!r}, but a fit with a checkpoint needs a whole number: a fit "
-            "that is started again must draw the same candidates."
+    def damaged(self, stage: str, what: str) -> CheckpointError:
+        """The error for a stage that is not as it was written."""
+        return CheckpointError(
+            f"checkpoint is {str(self.folder)!r}, but its file {self._file(stage).name!r} {what}. Delete the folder to "
+            "start anew, or use another one."
         )
-    files = getattr(rows, "files", None)
-    data = [(str(file.path), file.size, file.mtime_ns) for file in files] if files else _fingerprint(rows)
-    job = {
-        "estimator": type(estimator).__name__,
-        "settings": repr(estimator.get_params()),
-        "data": data,
-        "beside": {str(place): _fingerprint(values) for place, values in enumerate(beside) if values is not None},
-    }
-    return Checkpoint(folder, job)
+
+    def clear(self) -> None:
+        """Remove what this fit kept, once its result is safe elsewhere; whatever else lies there stays."""
+        if self._lock is None:
+            return
+        for file in self._stages():
+            file.unlink(missing_ok=True)
+        sweep_folder(self.folder)
+        # The manifest goes last: as long as a stage is there, somebody must own it.
+        (self.folder / CHECKPOINT_MANIFEST).unlink(missing_ok=True)
+        if self._made_folder:
+            with suppress(OSError):
+                self.folder.rmdir()
+        self._release()
+
+    def kept(self) -> str:
+        """A sentence on what is there to resume from; empty when nothing is."""
+        stages = len(self._stages()) if self._lock is not None else 0
+        if not stages:
+            return ""
+        return (
+            f"Its progress is kept in {str(self.folder)!r} ({stages} stage{'s' * (stages > 1)}). Run the same again to "
+            "resume from there; the model will be the same."
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None or self._lock is None or isinstance(error, CheckpointError):
+                return
+            if kept := self.kept():
+                error.add_note(kept)
+            elif not any(self.folder.glob(f"*{_ENDING}")):
+                # An empty checkpoint of a fit that is over would only stand in the way of the next.
+                self.clear()
+        finally:
+            self._release()
+
+    def _opened(self, identity: Any) -> bool:
+        """Whether the folder is ours now; not if it was made, replaced or removed at this very moment."""
+        sweep_leftovers(Path(os.path.abspath(self.folder)))
+        if not os.path.lexists(self.folder):
+            return self._made(identity)
+        if not self.folder.is_dir():
+            raise self._refusal("which is not a folder")
+        self._check_owner()
+        self._lock = lock_folder(self.folder)
+        if self._lock is None:
+            raise self._refusal("which another fit is using at this moment; wait for it, or use another folder")
+        sweep_folder(self.folder)
+        manifest = self._check_owner()
+        if manifest is None:
+            self._write_manifest(self.folder, identity, made_folder=False)
+            return True
+        found = differences(manifest["fit"], identity)
+        if found:
+            self._release()
+            shown = "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")
+            raise self._refusal(
+                f"which holds the progress of a fit with other settings or other data: {shown}. Repeat the command "
+                "that was stopped, use another folder, or delete this one to start anew"
+            )
+        self._made_folder = manifest["made folder"]
+        return True
+
+    def _made(self, identity: Any) -> bool:
+        """Make the folder with its manifest in one step, so that a kill leaves all of it or nothing."""
+        target = Path(os.path.abspath(self.folder))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = temporary_beside(target)
+        draft.mkdir()
+        self._lock = lock_folder(draft)
+        if self._lock is None:
+            return False
+        try:
+            self._write_manifest(draft, identity, made_folder=True)
+            os.rename(draft, target)
+        except OSError:
+            self._release()
+            with suppress(OSError):
+                (draft / CHECKPOINT_MANIFEST).unlink(missing_ok=True)
+                draft.rmdir()
+            if os.path.lexists(target):
+                return False
+            raise
+        flush_folder(target.parent)
+        self._made_folder = True
+        return True
+
+    def _write_manifest(self, folder: Path, identity: Any, *, made_folder: bool) -> None:
+        content = {"scne checkpoint": _FORMAT, "made folder": made_folder, "fit": identity}
+        write_whole(folder / CHECKPOINT_MANIFEST, json.dumps(content, indent=1).encode())
+
+    def _check_owner(self) -> dict[str, Any] | None:
+        """The manifest, or None in an empty folder; a folder of somebody else is refused."""
+        file = self.folder / CHECKPOINT_MANIFEST
+        if not os.path.lexists(file):
+            foreign = [entry.name for entry in os.scandir(self.folder) if not entry.name.endswith(".scne-tmp")]
+            if foreign:
+                self._release()
+                raise self._refusal(
+                    f"a folder that holds other files ({sorted(foreign)[0]!r}, for one) and no checkpoint; name a "
+                    "folder that does not exist yet, or an empty one"
+                )
+            return None
+        manifest = _read_manifest(file)
+        if manifest is None:
+            self._release()
+            raise self._refusal(
+                f"whose {CHECKPOINT_MANIFEST!r} is damaged or of another version of scne; delete the folder to start "
+                "anew, or use another one"
+            )
+        return manifest
+
+    def _stages(self) -> list[Path]:
+        """The stages' files of this fit."""
+        with suppress(OSError):
+            files = sorted(file for file in self.folder.iterdir() if file.suffix == _ENDING)
+            return [file for file in files if label_of(file) == self._stage_label(file.stem)]
+        return []
+
+    def _file(self, stage: str) -> Path:
+        return self.folder / f"{stage}{_ENDING}"
+
+    def _stage_label(self, stage: str) -> str:
+        return f"{stage} of {self._label}"
+
+    def _release(self) -> None:
+        if self._lock is not None and self._lock >= 0:
+            os.close(self._lock)
+        self._lock = None
+
+    def _refusal(self, what: str) -> CheckpointError:
+        return CheckpointError(f"checkpoint is {str(self.folder)!r}, {what}.")
+
+    def _unusable(self, error: OSError) -> CheckpointError:
+        words = os.strerror(error.errno).lower() if error.errno else str(error)
+        return self._refusal(f"which cannot be used: {words}; mend that, or use another folder")
 
 
-def _fingerprint(rows: Any) -> str:
-    values = to_numpy(rows) if is_foreign(rows) else np.asarray(rows)
-    return hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()
+@contextmanager
+def keeping(checkpoint: Any) -> Iterator[Checkpoint | None]:
+    """The checkpoint of a fit, from what the user passed: a folder, which is emptied when the fit has ended, or None.
+
+    A `Checkpoint` is passed through: whoever opened it closes it.
+    """
+    if checkpoint is None:
+        yield None
+    elif isinstance(checkpoint, Checkpoint):
+        with _cleared_by_mistakes(checkpoint):
+            yield checkpoint
+    elif isinstance(checkpoint, str | os.PathLike):
+        with Checkpoint(checkpoint) as kept:
+            with _cleared_by_mistakes(kept):
+                yield kept
+            kept.clear()
+    else:
+        raise TypeError(f"checkpoint is {checkpoint!r:.80}, but it must be the path of a folder, or None.")
+
+
+@contextmanager
+def _cleared_by_mistakes(kept: Checkpoint) -> Iterator[None]:
+    """Keep nothing of a fit that fails for what was asked of it.
+
+    Once that is mended it is another fit, and what this one kept would only stand in its way. Anything else that
+    ends a fit (a kill, a full disk, a lost cluster) is no reason to lose its progress.
+    """
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except (ValueError, TypeError) as error:
+        if not isinstance(error, OSError):
+            kept.clear()
+        raise
+
+
+def check_fixed_seed(random_state: Any) -> None:
+    """Without a fixed seed there is nothing to resume: a fit that is started again must draw the same candidates."""
+    if not isinstance(random_state, Integral):
+        raise ValueError(
+            f"random_state is {random_state!r}, but a fit with a checkpoint needs a whole number: a fit that is "
+            "resumed must draw the same candidates."
+        )
+
+
+def _fits(arrays: Mapping[str, NDArray[Any]], form: Mapping[str, Form]) -> bool:
+    """Whether arrays have the names, types and shapes that are expected, and hold numbers only."""
+    if set(arrays) != set(form):
+        return False
+    for name, (kind, *lengths) in form.items():
+        array = arrays[name]
+        shaped = array.ndim == len(lengths) and all(
+            wanted is None or wanted == length for wanted, length in zip(lengths, array.shape, strict=True)
+        )
+        if array.dtype != kind or not shaped or not np.isfinite(array).all():
+            return False
+    return True
+
+
+def _read_manifest(file: Path) -> dict[str, Any] | None:
+    """The manifest, or None when it is not one."""
+    if file.is_symlink() or not file.is_file() or file.stat().st_size > _LONGEST_MANIFEST:
+        return None
+    try:
+        manifest = json.loads(file.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(manifest, dict) or manifest.get("scne checkpoint") != _FORMAT:
+        return None
+    right = isinstance(manifest.get("fit"), dict) and isinstance(manifest.get("made folder"), bool)
+    return manifest if right else None

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.estimators._checkpoint import Checkpoint
+from scne.estimators._checkpoint import Checkpoint, Form
 from scne.estimators._cluster import ClusterRows, learn_files_on_cluster, rows_on_cluster
 from scne.estimators._engines import open_engine
-from scne.estimators._members import BlockStatistics, statistics_to_store, stored_statistics
+from scne.estimators._members import BlockStatistics, statistics_form, statistics_to_store, stored_statistics
 from scne.passes import Engine, announce, stripe_rows
 from scne.rows import ArrayRows, RowSource
 
@@ -69,13 +69,9 @@ def learn_files(
     """
     import pyarrow as pa
 
-    from scne.rows import Encoder
-
-    kept = checkpoint.load("sample") if checkpoint else None
+    kept = _kept_sample(files, checkpoint) if checkpoint else None
     if kept is not None:
-        encoder = Encoder.from_dict(_from_json(kept["encoder"]))
-        statistics = stored_statistics("inputs", kept), stored_statistics("targets", kept)
-        sample = ArrayRows(kept["sample"], kept["sample_targets"], kept.get("weights"))
+        sample, encoder, statistics = kept
         return LearnedFiles(_source(files, encoder, client), sample, encoder, statistics)
 
     if client is None:
@@ -92,6 +88,37 @@ def learn_files(
         arrays |= statistics_to_store("inputs", statistics[0]) | statistics_to_store("targets", statistics[1])
         checkpoint.save("sample", arrays if weights is None else {**arrays, "weights": weights})
     return LearnedFiles(_source(files, encoder, client), sample, encoder, statistics)
+
+
+def _kept_sample(files: "FileRows", checkpoint: Checkpoint) -> tuple[ArrayRows, "Encoder", BlockStatistics] | None:
+    """What an interrupted fit had learned in its first pass."""
+    from scne.rows import Encoder
+
+    q = len(files.target_names)
+    form: dict[str, Form] = {
+        "sample": ("float64", None, None),
+        "sample_targets": ("float64", None, q),
+        "encoder": ("uint8", None),
+        **statistics_form("inputs", None),
+        **statistics_form("targets", q),
+    }
+    if files.weight_name is not None:
+        form["weights"] = ("float64", None)
+    kept = checkpoint.load("sample", form)
+    if kept is None:
+        return None
+    try:
+        encoder = Encoder.from_dict(_from_json(kept["encoder"]))
+        width = len(encoder.names)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise checkpoint.damaged("sample", "holds an encoder that is none") from error
+    statistics = stored_statistics("inputs", kept), stored_statistics("targets", kept)
+    n_rows = len(kept["sample"])
+    lengths = {width, kept["sample"].shape[1], len(statistics[0].mean)}
+    rows = {n_rows, len(kept["sample_targets"]), len(kept.get("weights", kept["sample"]))}
+    if len(lengths) > 1 or len(rows) > 1 or n_rows == 0 or not set(encoder.kinds) <= set(files.input_names):
+        raise checkpoint.damaged("sample", "holds arrays that do not belong together")
+    return ArrayRows(kept["sample"], kept["sample_targets"], kept.get("weights")), encoder, statistics
 
 
 def _look_through(files: "FileRows", sample_size: int | None, seed: int, threads: int) -> tuple["EncoderLearner", Any]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.estimators._checkpoint import Checkpoint
+from scne.estimators._checkpoint import Checkpoint, Form
 from scne.estimators._cluster import ClusterRows, range_rows
 from scne.ncl import EnsembleSystem, MatrixFreeSystem
 from scne.networks import BuiltNetwork, HiddenLayer, each_outputs, joint_outputs
@@ -156,7 +156,8 @@ def learn_scalings(
     known: BlockStatistics | None = None,
 ) -> tuple[ColumnScaling, ColumnScaling]:
     """Scalings of the inputs and of the targets, from one pass over the rows unless their statistics are known."""
-    kept = checkpoint.load("statistics") if checkpoint else None
+    form = {**statistics_form("inputs", rows.n_columns), **statistics_form("targets", None)}
+    kept = checkpoint.load("statistics", form) if checkpoint and known is None else None
     if known is not None:
         inputs, targets = known
     elif kept is None:
@@ -198,6 +199,12 @@ def combined_statistics(left: BlockStatistics, right: BlockStatistics) -> BlockS
 def statistics_to_store(prefix: str, statistics: ColumnStatistics) -> dict[str, Any]:
     """Statistics as named arrays."""
     return {f"{prefix}_{name}": value for name, value in vars(statistics).items()}
+
+
+def statistics_form(prefix: str, columns: int | None) -> dict[str, Form]:
+    """What arrays of `statistics_to_store` look like."""
+    vectors = {f"{prefix}_{field.name}": ("float64", columns) for field in fields(ColumnStatistics)}
+    return {**vectors, f"{prefix}_weight": ("float64",)}
 
 
 def stored_statistics(prefix: str, arrays: dict[str, NDArray[Any]]) -> ColumnStatistics:
@@ -255,10 +262,18 @@ def ensemble_system(
         return system_sums(block, lambda inputs: joint_outputs(layers, inputs, precision), target_scaling)
 
     part_of_fit = "sums on a device" if engine.on_device else "sums"
-    kept = checkpoint.load(part_of_fit) if checkpoint else None
+    L = sum(layer.n_outputs for layer in layers)
+    form: dict[str, Form] = {
+        "gram": ("float64", L, L),
+        "moments": ("float64", L, None),
+        "target_square": ("float64", None),
+        "weight": ("float64",),
+        "done": ("int64",),
+    }
+    kept = checkpoint.load(part_of_fit, form) if checkpoint else None
     done = 0 if kept is None else int(kept.pop("done"))
     total = None if kept is None else SystemSums(**{name: _where(engine, value) for name, value in kept.items()})
-    width = sum(layer.n_outputs for layer in layers) + 3 * max(len(layer.scaling.feature_columns) for layer in layers)
+    width = L + 3 * max(len(layer.scaling.feature_columns) for layer in layers)
     results = row_results(rows, kernel, SystemSums.added, engine, stage, done, row_bytes=16 * width)
     for done, part in results:
         # What comes from another process may be read-only, and sums are added in place.

@@ -9,7 +9,7 @@ import numpy as np
 from scne.estimators._blend import blended
 from scne.estimators._calibration import errors_to_keep, held_out_outputs
 from scne.estimators._callbacks import watched
-from scne.estimators._checkpoint import Checkpoint, open_checkpoint
+from scne.estimators._checkpoint import Checkpoint, check_fixed_seed, keeping
 from scne.estimators._cluster import ClusterRows
 from scne.estimators._dask import is_dask_collection
 from scne.estimators._data import GivenRows, TrainingData, all_or_nothing, check_training_data
@@ -18,6 +18,7 @@ from scne.estimators._engines import open_engine
 from scne.estimators._files import is_file_rows
 from scne.estimators._fitted_ensemble import FittedEnsemble
 from scne.estimators._group_importances import HeldOutSums
+from scne.estimators._identity import fit_identity
 from scne.estimators._members import ensemble_system, matrix_free_system
 from scne.estimators._memory import check_gram_memory
 from scne.estimators._network import NetworkRegressor, build_members, draw_seed
@@ -259,8 +260,9 @@ class SCNERegressor(FittedEnsemble):
         X_val, y_val : array-like, optional
             Rows to watch while nodes are added; each network keeps its best prefix of nodes on them.
         checkpoint : path, optional
-            Folder that keeps the fit's progress. A fit that was killed goes on from there when it is started again
-            with the same settings and files, and ends with the same model, bit for bit; a finished one empties it.
+            Folder that keeps the fit's progress: a new or empty one, or that of the same fit. A fit that was killed
+            resumes from there when it is started again with the same settings and data, and ends with the same model,
+            bit for bit; a finished one removes it. Needs a whole number as `random_state`.
         client : distributed.Client, optional
             The Dask cluster to fit on. Rows stay where they are and only sums travel; files are read by the workers,
             which must see them under the same names. None uses Dask's own default for Dask collections, and this
@@ -286,21 +288,31 @@ class SCNERegressor(FittedEnsemble):
                 "matrix_free is True, but it reads the rows again in every iteration, which is not done on a Dask "
                 "cluster; use matrix_free=False."
             )
+        if checkpoint is not None:
+            check_fixed_seed(self.random_state)
         if checkpoint is not None and is_dask_collection(X):
             raise ValueError(
                 "checkpoint was passed beside a Dask collection, whose rows cannot be told apart from others without "
                 "reading them; keep checkpoints of fits on files (scne.open_rows)."
             )
-        kept = None
-        if checkpoint is not None:
-            kept = checkpoint
-            if not isinstance(checkpoint, Checkpoint):
-                kept = open_checkpoint(checkpoint, self, X, y, sample_weight, X_val, y_val)
         given = GivenRows(X, y, sample_weight, X_val, y_val, client)
+        with keeping(checkpoint) as kept:
+            return self._fit(given, template, threads, seed, kept)
+
+    def _fit(
+        self, given: GivenRows, template: NetworkRegressor, threads: int, seed: int, kept: Checkpoint | None
+    ) -> Self:
+        X = given.X
         engine = open_engine(self.device, self.precision, self.n_jobs, X)
         if engine.on_device and self.matrix_free:
             raise ValueError("matrix_free is True, but it is done on processors only; use device='cpu'.")
-        data = placed(check_training_data(self, given, template._search_rows(), seed, kept, engine), engine)
+        if kept is not None and is_file_rows(X):
+            kept.begin(fit_identity(self, X))
+        data = check_training_data(self, given, template._search_rows(), seed, kept, engine)
+        # Arrays are known once they are checked: those that a fit refuses leave no folder behind.
+        if kept is not None and not is_file_rows(X):
+            kept.begin(fit_identity(self, data))
+        data = placed(data, engine)
         given_groups = data.groups
         if given_groups is None and self.groups is not None:
             given_groups = resolve_groups(self.groups, data.rows.n_columns, data.column_names)
@@ -363,8 +375,6 @@ class SCNERegressor(FittedEnsemble):
         if data.encoder is not None:
             self.encoder_ = data.encoder
             self.data_ = {"target_names": list(X.target_names)}
-        if kept is not None and kept is not checkpoint:
-            kept.clear()
         return self
 
     def _template(self) -> NetworkRegressor:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scne.models import ModelFileError
-from scne.models._atomic import write_atomically
+from scne.disk import write_whole
 
 FORMAT = 1
 KINDS = ("lines", "boxes", "scatter", "heatmap", "bars")
@@ -210,10 +209,7 @@ def _require(condition: bool, sentence: str) -> None:
 def write_json(path: Path, content: Any) -> None:
     """Write a JSON file that appears whole or not at all."""
     text = json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1)
-    try:
-        write_atomically(path, (text + "\n").encode())
-    except ModelFileError as error:
-        raise OSError(str(error)) from error
+    write_whole(path, (text + "\n").encode())
 
 
 def read_json(path: Path) -> Any:

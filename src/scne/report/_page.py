@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
 
+from scne.disk import write_whole
 from scne.report._figures import WIDE, Draw, Drawing, data_uri, render_drawings, svg_size
 from scne.report._tables import Cell, format_cells, format_number, is_number
 
@@ -183,32 +183,10 @@ class Page:
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to ``path``, whole or not at all, and give the path back.
 
-        The text goes to a new file in the same folder, which then takes the old one's place in one step: a
-        reader never sees half a page, and if writing fails the old page is still there.
+        A reader never sees half a page, and if writing fails the old page is still there.
         """
-        path = Path(path)
-        folder = path.parent
-        if not folder.is_dir():
-            raise FileNotFoundError(
-                f"The page cannot be written to {path}: the folder {folder} does not exist. "
-                "Create it or choose another path."
-            )
-        if path.exists() and not path.is_file():
-            # Renaming onto a device would replace the device itself, and onto a folder fails with a riddle.
-            raise OSError(f"The page cannot be written to {path}: it is not a file. Choose another path.")
-        text = self.html()
-        # Not tempfile: its files are for the owner only, and a page is written to be passed on.
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-        try:
-            with draft.open("x", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(draft, path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
-        return path
+        write_whole(path, self.html().encode("utf-8"))
+        return Path(path)
 
     def _add(self, part: str) -> None:
         if not self._body:

@@ -18,6 +18,7 @@ from scne.rows._dates import (
 )
 from scne.rows._groups import FeatureGroup, all_columns, resolve_groups
 from scne.rows._groups_file import read_groups
+from scne.rows._identity import identity_of_files
 from scne.rows._ramps import RampScaling, learn_ramps
 from scne.rows._scaling import (
     INPUT_SCALINGS,
@@ -88,6 +89,7 @@ __all__ = [
     "device_of",
     "encoded_rows",
     "find_dates",
+    "identity_of_files",
     "input_statistics",
     "is_foreign",
     "is_numpy",
