@@ -9,6 +9,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from scne.cli._signals import Stopped
+
 if TYPE_CHECKING:
     from scne.datasets import DatasetRecord
 
@@ -86,6 +88,9 @@ def fetch_data(
         try:
             with progress_bars(verbose=verbose):
                 stored = fetch(record, home, file=file)
+        except Stopped as stopped:
+            stopped.add_note("What was downloaded is kept; run the same command again to resume.")
+            raise
         except DatasetError as error:
             # One data set that cannot be had is no reason to go without the other.
             failures.append(str(error))

@@ -25,10 +25,10 @@ def report_command(
 
 def write_report(results: Path, out: Path, known: Mapping[str, str]) -> None:
     """Write the page of a folder's results; ``known``: name and title of every experiment, in order."""
+    from scne.disk import check_output
     from scne.report import paper_page, read_results
 
-    if not out.resolve().parent.is_dir():
-        raise ValueError(f"--out is {str(out)!r}, but the folder {str(out.resolve().parent)!r} does not exist.")
+    check_output(out, {})
     found = read_results(results)
     if not found:
         raise ValueError(f"The folder {results} holds no results yet; `scne paper run all` makes them.")

@@ -2,15 +2,17 @@
 
 import hashlib
 import json
+import re
 import shlex
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from scne.disk import sweep_folder
 from scne.paper._data import choose_data
 from scne.paper._experiment import Experiment, Plan, Unit
 from scne.paper._machine import machine, versions
@@ -19,6 +21,9 @@ from scne.paper._results import FORMAT, check_result, read_json, write_json
 from scne.paper._threads import quietly
 from scne.paper._workers import run_in_workers
 from scne.passes import announce
+
+# What an experiment keeps on the way: its units, and arrays for the processes that it starts.
+_PART = re.compile(r"[0-9a-f]+-[0-9]+\.json|.+-(inputs|target)\.npy")
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ def run_experiment(experiment: Experiment, plan: Plan, out: Path, *, jobs: int =
     path = out / f"{plan.name}.json"
     partial = out / f"{plan.name}.partial"
     if again:
-        shutil.rmtree(partial, ignore_errors=True)
+        _clear(partial)
     elif (present := finished_result(plan, out)) is not None:
         return Outcome(plan.name, path, present, 0, experiment.n_units(plan))
     partial.mkdir(parents=True, exist_ok=True)
@@ -102,8 +107,19 @@ def run_experiment(experiment: Experiment, plan: Plan, out: Path, *, jobs: int =
         announce(plan.name, done, total)
     result = _result(experiment, plan, units)
     write_json(path, result)
-    shutil.rmtree(partial, ignore_errors=True)
+    _clear(partial)
     return Outcome(plan.name, path, result, len(missing), total)
+
+
+def _clear(partial: Path) -> None:
+    """Remove the parts of an experiment; a file of somebody else in their folder stays, and so does the folder then."""
+    if partial.is_dir() and not partial.is_symlink():
+        sweep_folder(partial)
+        for file in [*partial.iterdir()]:
+            if _PART.fullmatch(file.name) and file.is_file():
+                file.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.rmdir()
 
 
 def _results(plan: Plan, missing: Sequence[int], jobs: int) -> Iterator[tuple[int, Unit]]:
