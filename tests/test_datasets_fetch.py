@@ -70,7 +70,7 @@ def assert_right(stored, home):
 
 
 def nothing_to_use(record, home):
-    return find_stored(record, home) is None and not list(home.rglob("*.tmp")) and not list(home.rglob("*.part"))
+    return find_stored(record, home) is None and not list(home.rglob("*.scne-tmp")) and not list(home.rglob("*.part"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -331,7 +331,7 @@ def test_a_verified_download_that_was_not_parsed_yet_is_used(server, tmp_path):
     record = year(server)
     (tmp_path / "downloads").mkdir()
     (tmp_path / "downloads" / "year.zip").write_bytes(ZIP)
-    (tmp_path / ".year.parquet.0123.tmp").write_bytes(b"what a killed process left")
+    (tmp_path / ".year.parquet.0123456789abcdef.scne-tmp").write_bytes(b"what a killed process left")
     assert_right(get(record, tmp_path), tmp_path)
     assert server.asked == []
 

@@ -50,7 +50,7 @@ def appearing_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     ------
     NotWritten
         An OSError that names the path, says why it cannot be written, and that what was there is untouched. Any
-        OSError of the block becomes one.
+        error of the system in the block becomes one.
 
     Examples
     --------
@@ -85,6 +85,9 @@ def appearing_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
                 temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
+        # Errors without a number are not the system's: they say in their own words what is wrong with the content.
+        if error.errno is None or isinstance(error, NotWritten):
+            raise
         raise NotWritten(error.errno, f"{os.fspath(path)} cannot be written: {_reason(error, target)}.") from error
     flush_folder(target.parent)
 
