@@ -1,7 +1,8 @@
 """Thin scikit-learn shells: validate, call, store."""
 
 from scne.estimators._calibration import PredictionInterval, half_widths
-from scne.estimators._checkpoint import Checkpoint, CheckpointError
+from scne.estimators._checkpoint import Checkpoint
+from scne.estimators._checkpoint_folder import CheckpointError
 from scne.estimators._classifiers import SCNClassifier, SCNEClassifier
 from scne.estimators._decomposition import error_decomposition
 from scne.estimators._dnne import DNNERegressor

@@ -19,37 +19,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.disk import (
-    CHECKPOINT_MANIFEST,
-    DamagedFile,
-    NotWritten,
-    flush_folder,
-    label_of,
-    lock_folder,
-    read_arrays,
-    sweep_folder,
-    sweep_leftovers,
-    temporary_beside,
-    write_arrays,
-    write_whole,
-)
-from scne.estimators._identity import differences
+from scne.disk import DamagedFile, NotWritten, label_of, read_arrays, write_arrays
+from scne.estimators._checkpoint_folder import CheckpointError, CheckpointFolder
 
 # How often a fit writes its progress; the variable lets a slow disk, or a test, choose.
 _SECONDS_BETWEEN = float(os.environ.get("SCNE_CHECKPOINT_SECONDS", "5"))
-_FORMAT = 1
 _ENDING = ".stage"
-_LONGEST_MANIFEST = 1 << 20
-# Times to try when other processes make or remove the same folder at the same moment.
-_TRIES = 5
 
 
 # The type of an array and the lengths of its dimensions, None being any.
 Form = tuple[str, *tuple[int | None, ...]]
-
-
-class CheckpointError(ValueError):
-    """A checkpoint folder cannot be used; the message names it, says why, and what to do."""
 
 
 class Checkpoint:
@@ -83,8 +62,7 @@ class Checkpoint:
         self.folder = Path(folder)
         self._last = time.monotonic()
         self._label = ""
-        self._made_folder = False
-        self._lock: int | None = None
+        self._place = CheckpointFolder(self.folder)
 
     def begin(self, identity: Mapping[str, Any]) -> None:
         """Open the folder for the fit that is known by an identity, and lock it.
@@ -96,15 +74,9 @@ class Checkpoint:
         """
         text = json.dumps(identity, sort_keys=True)
         self._label = hashlib.sha256(text.encode()).hexdigest()
-        try:
-            for _ in range(_TRIES):
-                with suppress(FileNotFoundError):
-                    if self._opened(json.loads(text)):
-                        self._last = time.monotonic()
-                        return
-        except OSError as error:
-            raise self._unusable(error) from error
-        raise self._refusal("which other processes keep making and removing")
+        # As the manifest gives it back: compared are two texts of JSON.
+        self._place.open(json.loads(text))
+        self._last = time.monotonic()
 
     def load(self, stage: str, *forms: Mapping[str, Form]) -> dict[str, NDArray[Any]] | None:
         """Arrays of a stage, or None when it has not been saved.
@@ -162,21 +134,12 @@ class Checkpoint:
 
     def clear(self) -> None:
         """Remove what this fit kept, once its result is safe elsewhere; whatever else lies there stays."""
-        if self._lock is None:
-            return
-        for file in self._stages():
-            file.unlink(missing_ok=True)
-        sweep_folder(self.folder)
-        # The manifest goes last: as long as a stage is there, somebody must own it.
-        (self.folder / CHECKPOINT_MANIFEST).unlink(missing_ok=True)
-        if self._made_folder:
-            with suppress(OSError):
-                self.folder.rmdir()
-        self._release()
+        if self._place.is_open:
+            self._place.remove(self._stages())
 
     def kept(self) -> str:
         """A sentence on what is there to resume from; empty when nothing is."""
-        stages = len(self._stages()) if self._lock is not None else 0
+        stages = len(self._stages()) if self._place.is_open else 0
         if not stages:
             return ""
         return (
@@ -191,7 +154,7 @@ class Checkpoint:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if error is None or self._lock is None or isinstance(error, CheckpointError):
+            if error is None or not self._place.is_open or isinstance(error, CheckpointError):
                 return
             if kept := self.kept():
                 error.add_note(kept)
@@ -199,83 +162,7 @@ class Checkpoint:
                 # An empty checkpoint of a fit that is over would only stand in the way of the next.
                 self.clear()
         finally:
-            self._release()
-
-    def _opened(self, identity: Any) -> bool:
-        """Whether the folder is ours now; not if it was made, replaced or removed at this very moment."""
-        sweep_leftovers(Path(os.path.abspath(self.folder)))
-        if not os.path.lexists(self.folder):
-            return self._made(identity)
-        if not self.folder.is_dir():
-            raise self._refusal("which is not a folder")
-        self._check_owner()
-        self._lock = lock_folder(self.folder)
-        if self._lock is None:
-            raise self._refusal("which another fit is using at this moment; wait for it, or use another folder")
-        sweep_folder(self.folder)
-        manifest = self._check_owner()
-        if manifest is None:
-            self._write_manifest(self.folder, identity, made_folder=False)
-            return True
-        found = differences(manifest["fit"], identity)
-        if found:
-            self._release()
-            shown = "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")
-            raise self._refusal(
-                f"which holds the progress of a fit with other settings or other data: {shown}. Repeat the command "
-                "that was stopped, use another folder, or delete this one to start anew"
-            )
-        self._made_folder = manifest["made folder"]
-        return True
-
-    def _made(self, identity: Any) -> bool:
-        """Make the folder with its manifest in one step, so that a kill leaves all of it or nothing."""
-        target = Path(os.path.abspath(self.folder))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = temporary_beside(target)
-        draft.mkdir()
-        self._lock = lock_folder(draft)
-        if self._lock is None:
-            return False
-        try:
-            self._write_manifest(draft, identity, made_folder=True)
-            os.rename(draft, target)
-        except OSError:
-            self._release()
-            with suppress(OSError):
-                (draft / CHECKPOINT_MANIFEST).unlink(missing_ok=True)
-                draft.rmdir()
-            if os.path.lexists(target):
-                return False
-            raise
-        flush_folder(target.parent)
-        self._made_folder = True
-        return True
-
-    def _write_manifest(self, folder: Path, identity: Any, *, made_folder: bool) -> None:
-        content = {"scne checkpoint": _FORMAT, "made folder": made_folder, "fit": identity}
-        write_whole(folder / CHECKPOINT_MANIFEST, json.dumps(content, indent=1).encode())
-
-    def _check_owner(self) -> dict[str, Any] | None:
-        """The manifest, or None in an empty folder; a folder of somebody else is refused."""
-        file = self.folder / CHECKPOINT_MANIFEST
-        if not os.path.lexists(file):
-            foreign = [entry.name for entry in os.scandir(self.folder) if not entry.name.endswith(".scne-tmp")]
-            if foreign:
-                self._release()
-                raise self._refusal(
-                    f"a folder that holds other files ({sorted(foreign)[0]!r}, for one) and no checkpoint; name a "
-                    "folder that does not exist yet, or an empty one"
-                )
-            return None
-        manifest = _read_manifest(file)
-        if manifest is None:
-            self._release()
-            raise self._refusal(
-                f"whose {CHECKPOINT_MANIFEST!r} is damaged or of another version of scne; delete the folder to start "
-                "anew, or use another one"
-            )
-        return manifest
+            self._place.release()
 
     def _stages(self) -> list[Path]:
         """The stages' files of this fit."""
@@ -289,18 +176,6 @@ class Checkpoint:
 
     def _stage_label(self, stage: str) -> str:
         return f"{stage} of {self._label}"
-
-    def _release(self) -> None:
-        if self._lock is not None and self._lock >= 0:
-            os.close(self._lock)
-        self._lock = None
-
-    def _refusal(self, what: str) -> CheckpointError:
-        return CheckpointError(f"checkpoint is {str(self.folder)!r}, {what}.")
-
-    def _unusable(self, error: OSError) -> CheckpointError:
-        words = os.strerror(error.errno).lower() if error.errno else str(error)
-        return self._refusal(f"which cannot be used: {words}; mend that, or use another folder")
 
 
 @contextmanager
@@ -361,17 +236,3 @@ def _fits(arrays: Mapping[str, NDArray[Any]], form: Mapping[str, Form]) -> bool:
         if array.dtype != kind or not shaped or not np.isfinite(array).all():
             return False
     return True
-
-
-def _read_manifest(file: Path) -> dict[str, Any] | None:
-    """The manifest, or None when it is not one."""
-    if file.is_symlink() or not file.is_file() or file.stat().st_size > _LONGEST_MANIFEST:
-        return None
-    try:
-        manifest = json.loads(file.read_bytes())
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(manifest, dict) or manifest.get("scne checkpoint") != _FORMAT:
-        return None
-    right = isinstance(manifest.get("fit"), dict) and isinstance(manifest.get("made folder"), bool)
-    return manifest if right else None
