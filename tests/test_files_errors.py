@@ -237,7 +237,7 @@ class TestValues:
     def test_csv_value_that_does_not_fit(self, tmp_path):
         (tmp_path / "0.csv").write_text("x,t,y\n" + "1,2,3\n" * 10)
         (tmp_path / "1.csv").write_text("x,t,y\n" + "1,2,3\n" * 400_000 + "1,error,3\n" + "1,2,3\n")
-        refused(tmp_path, tmp_path / "1.csv", "'t'", "'error'", "line 400,002", read=True)
+        refused(tmp_path, tmp_path / "1.csv", "'t'", "'error'", "row 400,001", read=True)
 
     def test_csv_line_of_another_length(self, tmp_path):
         (tmp_path / "a.csv").write_text("x,t,y\n" + "1,2,3\n" * 400_000 + "1,2\n")

@@ -19,6 +19,7 @@ from scne.rows._dates import (
 from scne.rows._groups import FeatureGroup, all_columns, resolve_groups
 from scne.rows._groups_file import read_groups
 from scne.rows._identity import identity_of_files
+from scne.rows._paths import irregular
 from scne.rows._ramps import RampScaling, learn_ramps
 from scne.rows._scaling import (
     INPUT_SCALINGS,
@@ -91,6 +92,7 @@ __all__ = [
     "find_dates",
     "identity_of_files",
     "input_statistics",
+    "irregular",
     "is_foreign",
     "is_numpy",
     "keys_in_numpy",

@@ -1,7 +1,8 @@
 """CSV files: types are looked for in the first block of every file and then fixed."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,30 +11,31 @@ import pyarrow.dataset as ds
 
 from scne.rows._batches import without_first
 from scne.rows._data_error import DataError, listing
+from scne.rows._stray_texts import StrayTexts, find_strays, stray_error
 
 _BLOCK_BYTES = 1 << 20
+# A record has to fit in two blocks. Blocks grow this far for longer ones.
+_LARGEST_BLOCK = 1 << 26
+_GROWTH = 4
 _BATCHES_AHEAD = 4
 _DELIMITERS = ",;\t|"
+_TOO_LONG = "straddl"
 
 
+@dataclass(frozen=True)
 class CsvFormat:
     """Text files with one line of column names, separated by commas, semicolons, tabs or bars; may be compressed.
 
-    Empty fields and the usual marks (NA, NaN, null, ...) are missing values.
+    Empty fields, the usual marks (NA, NaN, null, ...) and the texts in `missing` are missing values. Texts in quotes
+    may hold line breaks: to cut blocks where records end, and not just where lines do, takes no longer.
     """
 
+    missing: tuple[str, ...] = ()
     name = "CSV"
 
     def schema(self, path: Path) -> pa.Schema:
         """Column names, and the types that the first block suggests."""
-        delimiter = _delimiter(path)
-        with csv.open_csv(
-            str(path),
-            read_options=csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
-            parse_options=csv.ParseOptions(delimiter=delimiter),
-            convert_options=_conversion(None),
-        ) as reader:
-            schema = reader.schema
+        schema = self._first_block(path).schema
         if all(_is_number(name) for name in schema.names):
             raise DataError(
                 f"The first line of {path} holds numbers ({listing(schema.names, 5)}), but it must hold the names of "
@@ -48,34 +50,140 @@ class CsvFormat:
 
     def batches(self, path: Path, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
         """Stream the rows with the types of `schema`; pyarrow parses the next blocks on its threads."""
+        block = _BLOCK_BYTES
+        while True:
+            try:
+                for batch in without_first(self._scan(path, schema, rows, block), skip):
+                    skip += batch.num_rows
+                    yield batch
+                return
+            except pa.ArrowInvalid as error:
+                if _TOO_LONG not in str(error):
+                    raise self._explained(path, schema, str(error)) from error
+                # Rows that were handed out are not handed out again.
+                block = _larger(path, block)
+
+    def strays(self, path: Path, names: Iterable[str]) -> dict[str, StrayTexts]:
+        """Of some columns that hold text, those whose first block is mostly something else."""
+        block = self._first_block(path)
+        found = {}
+        for name in names:
+            texts = block.column(name)
+            strays = find_strays([texts]) if texts.type == pa.string() else None
+            if strays is not None:
+                found[name] = strays
+        return found
+
+    def check_end(self, path: Path) -> None:
+        """Raise when the file ends inside quotes: all rows after the quote would be one text.
+
+        An odd number of quotes alone does not tell, because a quote inside a text stands for itself.
+        """
+        quotes, tail = 0, b""
+        with pa.input_stream(str(path)) as stream:
+            while piece := stream.read(_BLOCK_BYTES):
+                quotes += piece.count(b'"')
+                tail = piece[-1:]
+        if quotes % 2 == 0:
+            return
+        last_column = pa.schema([(self.schema(path).names[-1], pa.string())])
+        last = None
+        for batch in self.batches(path, last_column, 1 << 14, 0):
+            last = batch.column(0)[-1].as_py()
+        if last is not None and "\n" in last and (last.endswith("\n") or tail != b'"'):
+            raise DataError(
+                f"{path} ends inside a text in quotes that began {last.count(chr(10)):,} lines before its end, with "
+                f"{last[:30]!r}; close the quotes there."
+            )
+
+    def _scan(self, path: Path, schema: pa.Schema, rows: int, block: int) -> Iterator[pa.RecordBatch]:
         file_format = ds.CsvFileFormat(
-            parse_options=csv.ParseOptions(delimiter=_delimiter(path)),
-            read_options=csv.ReadOptions(block_size=_BLOCK_BYTES),
-            convert_options=_conversion(schema),
+            parse_options=_parsing(path),
+            read_options=csv.ReadOptions(block_size=block),
+            convert_options=self._conversion(schema),
         )
         source = ds.dataset(str(path), format=file_format, schema=schema)
-        scan = source.to_batches(
+        return source.to_batches(
             columns=schema.names, batch_size=rows, batch_readahead=_BATCHES_AHEAD, fragment_readahead=1
         )
-        try:
-            yield from without_first(scan, skip)
-        except pa.ArrowInvalid as error:
-            raise _explained(path, self.names(path), schema, str(error)) from error
 
-    def names(self, path: Path) -> list[str]:
-        """All column names of a file, in its order: pyarrow's errors count columns in it."""
-        return self.schema(path).names
+    def _first_block(self, path: Path) -> pa.RecordBatch:
+        """The rows of the first block, with the types that they suggest."""
+        block, parsing = _BLOCK_BYTES, _parsing(path)
+        while True:
+            try:
+                with csv.open_csv(
+                    str(path),
+                    read_options=csv.ReadOptions(block_size=block, use_threads=False),
+                    parse_options=parsing,
+                    convert_options=self._conversion(None),
+                ) as reader:
+                    schema = reader.schema
+                    # The names are read as bytes, and first looked at here.
+                    _ = schema.names
+                    return next(iter(reader), pa.RecordBatch.from_pylist([], schema=schema))
+            except UnicodeDecodeError as error:
+                raise DataError(f"The line of names of {path} is not written in UTF-8; save the file in UTF-8.") from (
+                    error
+                )
+            except pa.ArrowInvalid as error:
+                if _TOO_LONG not in str(error):
+                    raise
+                block = _larger(path, block)
+
+    def _conversion(self, schema: pa.Schema | None) -> csv.ConvertOptions:
+        usual = csv.ConvertOptions().null_values
+        return csv.ConvertOptions(
+            column_types=schema, strings_can_be_null=True, null_values=[*usual, *self.missing]
+        )
+
+    def _explained(self, path: Path, schema: pa.Schema, message: str) -> DataError:
+        """Pyarrow's words on a value that does not fit, with the column's name instead of its number."""
+        where = re.search(r"In CSV column #(\d+): (?:Row #(\d+): )?(.*)", message, re.DOTALL)
+        if where is None:
+            problem = re.sub(r"^Could not open CSV input source '.*?': (Invalid: )?", "", message, flags=re.DOTALL)
+            return DataError(f"{path} cannot be read as CSV: {problem.strip().splitlines()[0]}.")
+        name = self.schema(path).names[int(where[1])]
+        place = f"{path}, line {int(where[2]):,}," if where[2] else f"{path}"
+        value = re.search(r"invalid value '(.*)'", where[3], re.DOTALL)
+        if value is None:
+            return DataError(f"Column {name!r} of {place} cannot be read: {where[3].strip().splitlines()[0]}.")
+        type_ = schema.field(name).type
+        texts = (batch.column(0) for batch in self.batches(path, pa.schema([(name, pa.string())]), 1 << 14, 0))
+        strays = find_strays(texts, "numbers") if pa.types.is_floating(type_) else None
+        if strays is not None:
+            return stray_error(name, path, strays)
+        return DataError(
+            f"Column {name!r} of {place} holds {value[1]!r}, which does not fit the type {type_} "
+            "that the column is read with; correct the value, or state what the column is by kinds, "
+            f"such as {{{name!r}: 'category'}} (--kind {name}=category)."
+        )
 
 
-def _conversion(schema: pa.Schema | None) -> csv.ConvertOptions:
-    return csv.ConvertOptions(column_types=schema, strings_can_be_null=True)
+def _larger(path: Path, block: int) -> int:
+    if block >= _LARGEST_BLOCK:
+        raise DataError(
+            f"{path} has a record of more than {_LARGEST_BLOCK >> 20} MB, and longer ones are not read; if it should "
+            "not be that long, quotes are opened in it and never closed."
+        )
+    return block * _GROWTH
+
+
+def _parsing(path: Path) -> csv.ParseOptions:
+    return csv.ParseOptions(delimiter=_delimiter(path), newlines_in_values=True)
 
 
 def _delimiter(path: Path) -> str:
     """The separator that occurs most in the line of names."""
     with pa.input_stream(str(path)) as stream:
-        head = stream.read(_BLOCK_BYTES).split(b"\n", 1)[0].decode("utf-8", "replace")
-    return max(_DELIMITERS, key=head.count)
+        head = stream.read(_BLOCK_BYTES)
+    if b"\0" in head:
+        wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[1::2].count(0) > len(head) // 8
+        what = "is written in UTF-16 or UTF-32" if wide else "holds zero bytes, as no text does"
+        raise DataError(f"{path} {what}; CSV files must be text in UTF-8.")
+    line = head.lstrip(b"\xef\xbb\xbf\r\n").split(b"\n", 1)[0].decode("utf-8", "replace")
+    # A name in quotes may hold separators of its own.
+    return max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", line).count)
 
 
 def _is_number(text: str) -> bool:
@@ -84,21 +192,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _explained(path: Path, names: list[str], schema: pa.Schema, message: str) -> DataError:
-    """Pyarrow's words on a value that does not fit, with the column's name instead of its number."""
-    where = re.search(r"In CSV column #(\d+): (?:Row #(\d+): )?(.*)", message, re.DOTALL)
-    if where is None:
-        problem = re.sub(r"^Could not open CSV input source '.*?': (Invalid: )?", "", message, flags=re.DOTALL)
-        return DataError(f"{path} cannot be read as CSV: {problem.strip().splitlines()[0]}.")
-    name = names[int(where[1])]
-    place = f"{path}, line {int(where[2]):,}," if where[2] else f"{path}"
-    value = re.search(r"invalid value '(.*)'", where[3], re.DOTALL)
-    if value is None:
-        return DataError(f"Column {name!r} of {place} cannot be read: {where[3].strip().splitlines()[0]}.")
-    return DataError(
-        f"Column {name!r} of {place} holds {value[1]!r}, which does not fit the type {schema.field(name).type} "
-        "that the column is read with; correct the value, or state what the column is by kinds, "
-        f"such as {{{name!r}: 'category'}}."
-    )

@@ -1,5 +1,6 @@
 """One data file: what was found when it was opened, and what is said when it cannot be read."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,7 +73,7 @@ def open_part(file_format: FileFormat, path: Path, partition: dict[str, pa.Scala
 def unreadable(path: Path, format_name: str, error: Exception) -> DataError:
     """The sentence for a file that cannot be opened or whose bytes make no sense."""
     if isinstance(error, OSError) and error.errno is not None and error.strerror:
-        return DataError(f"{path} cannot be read: {error.strerror}.")
+        return DataError(f"{path} cannot be read: {os.strerror(error.errno)}.")
     words = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
     hint = "it is corrupt, truncated or no " + format_name + " file"
     if format_name == "Arrow" and "Not an Arrow file" in words:

@@ -15,10 +15,10 @@ import pyarrow.dataset as ds
 import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 
-from scne.disk import is_checkpoint
 from scne.rows._batches import without_first
 from scne.rows._csv_format import CsvFormat
 from scne.rows._data_error import DataError
+from scne.rows._paths import data_paths, irregular
 
 _BUFFER_BYTES = 1 << 16
 _PIECE_BATCHES = 4
@@ -145,10 +145,13 @@ def format_of(path: Path) -> FileFormat | None:
 
 def find_files(path: Path) -> tuple[FileFormat, list[Path]]:
     """The data files at a path, in the order in which their rows are counted, and the format that they share."""
+    problem = irregular(path)
+    if problem is not None:
+        raise DataError(f"{path} {problem}.")
     if not path.exists():
         raise DataError(f"There is no file or folder {path}.")
     if path.is_dir():
-        paths = sorted(file for file in path.rglob("*") if file.is_file() and not _is_passed_over(file, path))
+        paths = data_paths(path)
         if not paths:
             raise DataError(f"The folder {path} holds no data files; {_endings()}.")
     else:
@@ -165,17 +168,6 @@ def find_files(path: Path) -> tuple[FileFormat, list[Path]]:
             )
     assert first_format is not None
     return first_format, paths
-
-
-def _is_passed_over(file: Path, root: Path) -> bool:
-    """Whether a file in a folder of data is none of the data.
-
-    Hidden files, what Spark and others leave there (`_SUCCESS`, `_metadata`), models, and the progress of a fit: a fit
-    on the folder in which one works leaves its model and its checkpoint there, and must not read them the next time.
-    """
-    inside = file.relative_to(root)
-    hidden = any(part.startswith((".", "_")) and "=" not in part for part in inside.parts)
-    return hidden or file.suffix == ".scne" or any(is_checkpoint(root / folder) for folder in inside.parents)
 
 
 def _endings() -> str:

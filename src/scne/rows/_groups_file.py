@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from scne.rows._data_error import DataError, listing
+from scne.rows._paths import irregular
 
 
 def read_groups(path: str | os.PathLike[str]) -> dict[str, list[str]]:
@@ -32,6 +33,9 @@ def read_groups(path: str | os.PathLike[str]) -> dict[str, list[str]]:
     {'gases': ['SO2', 'NO*']}
     """
     path = Path(path)
+    problem = irregular(path)
+    if problem is not None:
+        raise DataError(f"The groups file {path} {problem}.")
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -4,6 +4,7 @@ import os
 import stat
 from pathlib import Path
 
+from scne.disk import is_checkpoint
 from scne.rows._data_error import DataError
 
 _OTHER_THINGS = {
@@ -44,6 +45,8 @@ def data_paths(root: Path) -> list[Path]:
     would go on for ever.
     """
     paths: list[Path] = []
+    if is_checkpoint(root):
+        return paths
     _collect(root, root, {os.path.realpath(root)}, paths)
     for path in paths:
         problem = irregular(path)
@@ -58,7 +61,7 @@ def _collect(root: Path, folder: Path, around: set[str], paths: list[Path]) -> N
     except OSError as error:
         raise DataError(f"The folder {folder} cannot be read: {error.strerror or error}.") from error
     for entry in entries:
-        if _hidden(entry):
+        if _is_passed_over(entry):
             continue
         if not entry.is_dir():
             paths.append(entry)
@@ -69,6 +72,11 @@ def _collect(root: Path, folder: Path, around: set[str], paths: list[Path]) -> N
         _collect(root, entry, around | {target}, paths)
 
 
-def _hidden(path: Path) -> bool:
-    """Hidden files, and what Spark and others leave beside the data (`_SUCCESS`, `_metadata`)."""
-    return path.name.startswith((".", "_")) and "=" not in path.name
+def _is_passed_over(path: Path) -> bool:
+    """Whether a file or folder in a folder of data is none of the data.
+
+    Hidden ones, what Spark and others leave there (`_SUCCESS`, `_metadata`), models, and the progress of a fit: a fit
+    on the folder in which one works leaves its model and its checkpoint there, and must not read them the next time.
+    """
+    hidden = path.name.startswith((".", "_")) and "=" not in path.name
+    return hidden or path.suffix == ".scne" or is_checkpoint(path)
