@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from commands import SCNE
+
 from scne.models import ModelFileError, describe_model, load_model
 from scne.rows import DataError, open_rows, read_groups
 
@@ -43,7 +43,7 @@ def test_a_folder_with_a_pipe_is_refused(tmp_path):
 
 def test_a_pipe_is_refused_as_groups_and_as_model(tmp_path):
     path = fifo(tmp_path / "thing")
-    with pytest.raises(DataError, match="groups file .*thing is a pipe"):
+    with pytest.raises(DataError, match=r"groups file .*thing is a pipe"):
         read_groups(path)
     for read in (load_model, describe_model):
         with pytest.raises(ModelFileError, match="thing is a pipe"):

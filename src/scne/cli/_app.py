@@ -118,6 +118,18 @@ def fit(
     scaling: Annotated[str, typer.Option(help="ramps, standard, 0-1 or none.")] = "ramps",
     weight: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
     ignore: Annotated[list[str] | None, typer.Option("--ignore", help="Column to leave out; repeatable.")] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind",
+            metavar="COLUMN=KIND",
+            help="What a column is: number, flag, category or date, as in code=category; repeatable.",
+        ),
+    ] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option("--missing", metavar="TEXT", help="Text that stands for a missing value, as '?'; repeatable."),
+    ] = None,
     memory: Annotated[str, typer.Option(help="Memory that the fit may take, such as 512MB.")] = "1GB",
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder for progress; after a kill the same command resumes from it.")
@@ -152,6 +164,8 @@ def fit(
             scaling=scaling,
             weight=weight,
             ignore=ignore or [],
+            kinds=kind or [],
+            missing=missing or [],
             memory=memory,
             checkpoint=checkpoint,
             dask=dask,

@@ -29,6 +29,8 @@ def run_fit(
     scaling: str,
     weight: str | None,
     ignore: Sequence[str],
+    kinds: Sequence[str],
+    missing: Sequence[str],
     memory: str,
     checkpoint: Path | None,
     dask: str | None,
@@ -45,6 +47,8 @@ def run_fit(
         groups=None if groups is None else read_groups(groups),
         weight=weight,
         ignore=ignore,
+        kinds=_kinds(kinds),
+        missing=missing,
     )
     base = SCNRegressor.tuned(
         max_hidden=nodes,
@@ -86,6 +90,18 @@ def _progress_kept(folder: Path | None) -> Iterator[Checkpoint | None]:
                 else "Nothing was written, and there was no progress to keep yet."
             )
         raise
+
+
+def _kinds(stated: Sequence[str]) -> dict[str, str]:
+    """Columns with their kinds, from texts such as ``code=category``."""
+    kinds: dict[str, str] = {}
+    for text in stated:
+        # A name may hold the sign itself, a kind cannot.
+        column, sign, kind = text.rpartition("=")
+        if not sign:
+            raise ValueError(f"--kind is {text!r}, but it must name a column and what it is, such as code=category.")
+        kinds[column] = kind
+    return kinds
 
 
 def _admissibility(model: SCNERegressor, tuned: bool) -> str:

@@ -157,6 +157,7 @@ def _source(files: "FileRows", encoder: "Encoder", client: Any) -> RowSource | C
 
 def predict_batches(model: Any, files: "FileRows") -> Iterator[tuple[Any, NDArray[np.float64]]]:
     """Record batches of files with a fitted model's predictions (n, q) for them, in the order of the rows."""
+    files = files.read_as(model.encoder_)
     total = files.count_rows()
     rows = stripe_rows(total)
     done = 0

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import pyarrow as pa
+
 from scne.rows._data_error import DataError, listing, no_such_column
+from scne.rows._schemas import UnifiedColumns
 
 _REST = "columns"
 
@@ -78,6 +81,26 @@ def assign_columns(
     return ColumnRoles(
         by_role("target"), weight, by_role("key"), tuple(n for n in free if n in grouped), found, guessed
     )
+
+
+def nameless(path: Path, unified: UnifiedColumns, ignore: Iterable[str]) -> list[str]:
+    """Columns without a name that are empty, as a separator at the end of each line makes them.
+
+    Others are refused: mostly they are the row numbers that pandas wrote along, and no source of the user's.
+    """
+    empty = []
+    for place, (name, type_) in enumerate(unified.types.items(), start=1):
+        index = re.fullmatch(r"__index_level_\d+__", name) is not None
+        if (name.strip() and not index) or name in ignore:
+            continue
+        if type_ != pa.null():
+            what = "is the index of a pandas data frame" if index else "has no name"
+            raise DataError(
+                f"Column {place} of {path}, {name!r}, {what}; if it is only the number of the row, leave it out with "
+                f"ignore={name!r} (--ignore {name or repr('')}), else name it, or list it in a group."
+            )
+        empty.append(name)
+    return empty
 
 
 def _given_groups(

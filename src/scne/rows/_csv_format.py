@@ -133,9 +133,7 @@ class CsvFormat:
 
     def _conversion(self, schema: pa.Schema | None) -> csv.ConvertOptions:
         usual = csv.ConvertOptions().null_values
-        return csv.ConvertOptions(
-            column_types=schema, strings_can_be_null=True, null_values=[*usual, *self.missing]
-        )
+        return csv.ConvertOptions(column_types=schema, strings_can_be_null=True, null_values=[*usual, *self.missing])
 
     def _explained(self, path: Path, schema: pa.Schema, message: str) -> DataError:
         """Pyarrow's words on a value that does not fit, with the column's name instead of its number."""

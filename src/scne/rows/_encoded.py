@@ -84,6 +84,7 @@ def encoded_rows(files: FileRows, encoder: Encoder) -> EncodedFileRows:
     ...     [(block.start, block.stop) for block in source.stripes(2)]
     [(0, 2), (2, 3)]
     """
+    files = files.read_as(encoder)
     return EncodedFileRows(files, encoder, files.count_rows())
 
 

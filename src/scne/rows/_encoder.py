@@ -13,8 +13,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from scne.rows._data_error import DataError, RefusedValue, listing
-from scne.rows._encodings import ColumnEncoding, encoding_from_dict, encoding_to_dict, spans
+from scne.rows._encodings import ColumnEncoding, DateEncoding, encoding_from_dict, encoding_to_dict, spans
 from scne.rows._schemas import kind_of
+from scne.rows._settled_types import FittedColumn
+from scne.rows._type_changes import changed_type, read_type
 
 _WORDS = {"number": "numbers", "flag": "true or false", "category": "text", "date": "dates"}
 
@@ -31,6 +33,10 @@ class Encoder:
         Group names with their source columns.
     missing : {"indicator", "refuse"}
         What to do with missing values.
+    missing_texts : tuple of str
+        Texts in files that stand for missing values, beside the usual ones.
+    type_names : tuple of (str, str)
+        Source columns with the type that they had in the files of the fit, as far as it is known.
 
     Examples
     --------
@@ -47,6 +53,8 @@ class Encoder:
     encodings: tuple[ColumnEncoding, ...]
     source_groups: tuple[tuple[str, tuple[str, ...]], ...]
     missing: str = "indicator"
+    missing_texts: tuple[str, ...] = ()
+    type_names: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -69,8 +77,17 @@ class Encoder:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """What each source column is, for `open_rows`: new files are then read as those that were learned from."""
+        """What each source column is, as `open_rows` takes it."""
         return {encoding.column: encoding.kind for encoding in self.encodings}
+
+    @cached_property
+    def columns(self) -> dict[str, FittedColumn]:
+        """What is known of each source column, to read new files as those that were learned from."""
+        types = dict(self.type_names)
+        return {
+            encoding.column: FittedColumn(encoding.kind, types.get(encoding.column), _uses_hours(encoding))
+            for encoding in self.encodings
+        }
 
     def transform(self, batch: pa.RecordBatch | pa.Table) -> NDArray[np.float64]:
         """Encode rows; the columns are found by name, others are passed over.
@@ -82,7 +99,7 @@ class Encoder:
         """
         out = np.empty((batch.num_rows, len(self.names)))
         for encoding, span in spans(self.encodings):
-            array = _column(batch, encoding)
+            array = _column(batch, encoding, self.columns[encoding.column])
             if self.missing == "refuse":
                 refuse_missing(encoding.column, array)
             encoding.encode(array, out[:, span])
@@ -94,6 +111,8 @@ class Encoder:
             "encodings": [encoding_to_dict(encoding) for encoding in self.encodings],
             "groups": [[group, list(columns)] for group, columns in self.source_groups],
             "missing": self.missing,
+            "missing_texts": list(self.missing_texts),
+            "type_names": [list(pair) for pair in self.type_names],
         }
 
     @classmethod
@@ -103,7 +122,20 @@ class Encoder:
             tuple(encoding_from_dict(encoding) for encoding in stored["encodings"]),
             tuple((group, tuple(columns)) for group, columns in stored["groups"]),
             stored["missing"],
+            # Files of the first three formats have neither.
+            tuple(_text(mark) for mark in stored.get("missing_texts", ())),
+            tuple((_text(column), _text(name)) for column, name in stored.get("type_names", ())),
         )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _uses_hours(encoding: ColumnEncoding) -> bool:
+    return isinstance(encoding, DateEncoding) and "hour" in encoding.parts
 
 
 def plain_column(batch: pa.RecordBatch | pa.Table, name: str) -> pa.Array:
@@ -116,7 +148,7 @@ def plain_column(batch: pa.RecordBatch | pa.Table, name: str) -> pa.Array:
     return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
 
 
-def _column(batch: pa.RecordBatch | pa.Table, encoding: ColumnEncoding) -> pa.Array:
+def _column(batch: pa.RecordBatch | pa.Table, encoding: ColumnEncoding, known: FittedColumn) -> pa.Array:
     names = batch.schema.names
     if encoding.column not in names:
         raise DataError(
@@ -129,7 +161,13 @@ def _column(batch: pa.RecordBatch | pa.Table, encoding: ColumnEncoding) -> pa.Ar
             f"Column {encoding.column!r} holds values of type {array.type}, but the encoder learned "
             f"{_WORDS[encoding.kind]} there."
         )
-    return array
+    if encoding.kind != "date" or known.type_name is None:
+        return array
+    # Files are read in the right type already; tables may come from anywhere.
+    type_ = read_type("date", array.type, fitted=known.type_name, hours=known.hours)
+    if type_ is None:
+        raise changed_type(encoding.column, "these rows", "date", array.type, known.type_name)
+    return array.cast(type_)
 
 
 def refuse_missing(column: str, array: pa.Array) -> None:

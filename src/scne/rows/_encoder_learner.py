@@ -1,6 +1,7 @@
 """Learn an encoder, and the statistics of the encoded columns, in one pass over the rows."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,6 +26,7 @@ from scne.rows._level_counts import LevelCounts
 from scne.rows._moments import Moments, moments
 from scne.rows._scaling import ColumnStatistics, column_statistics
 from scne.rows._schemas import kind_of
+from scne.rows._strays_in_files import refuse_strays
 
 _Described = tuple[float, float, float, float]
 
@@ -117,7 +119,8 @@ class EncoderLearner:
         if targets:
             self.targets = self.targets.combined(column_statistics(np.column_stack(targets), weights))
         for name, text in texts.items():
-            self._levels[name].update(text, weights)
+            with self._judged(name, self._levels[name]):
+                self._levels[name].update(text, weights)
         self.n_rows += n_rows
         self.weight += float(n_rows) if weights is None else float(weights.sum())
 
@@ -125,10 +128,21 @@ class EncoderLearner:
         """What both have seen; `self` and `other` stay as they are."""
         both = EncoderLearner(self.rows, max_levels=self.max_levels, missing=self.missing)
         both._moments = self._moments.combined(other._moments)
-        both._levels = {name: counts.combined(other._levels[name]) for name, counts in self._levels.items()}
+        for name, counts in self._levels.items():
+            with self._judged(name, counts):
+                both._levels[name] = counts.combined(other._levels[name])
         both.targets = self.targets.combined(other.targets)
         both.n_rows, both.weight = self.n_rows + other.n_rows, self.weight + other.weight
         return both
+
+    @contextmanager
+    def _judged(self, column: str, counts: LevelCounts) -> Iterator[None]:
+        """Of a column with too many levels, say that it mostly holds numbers where it does: then that is why."""
+        try:
+            yield
+        except DataError:
+            refuse_strays(self.rows, column, counts.rows)
+            raise
 
     def finish(self) -> Encoder:
         """The encoder for rows such as these."""
@@ -141,7 +155,8 @@ class EncoderLearner:
                     f"No column of group {group!r} in {self.rows.path} has values that differ or are there at all; "
                     "leave the group out."
                 )
-        return Encoder(encodings, groups, self.missing)
+        types = tuple((name, self.rows.type_names[name]) for name in self.rows.type_names if name in telling)
+        return Encoder(encodings, groups, self.missing, self.rows.missing_texts, types)
 
     def statistics(self) -> ColumnStatistics:
         """Statistics of the encoded columns over all rows seen: what `learn_scaling` needs, without another pass."""
@@ -163,6 +178,7 @@ class EncoderLearner:
                 yield from self._measured(column, places[column])
 
     def _category(self, column: str, counts: LevelCounts) -> tuple[ColumnEncoding, list[_Described]]:
+        refuse_strays(self.rows, column, counts.rows)
         levels = counts.most_frequent(self.max_levels)
         n_levels = len(counts.rows) - (None in counts.rows)
         encoding = CategoryEncoding(column, levels, missing=None in counts.rows, other=n_levels > len(levels))
@@ -187,6 +203,11 @@ class EncoderLearner:
         if kind == "date":
             places = [place for place in places if found.smallest[place] < found.largest[place]]
             parts = tuple(self._measures[place].part for place in places)
+            if "hour" in parts and column in self.rows.bare_dates:
+                raise DataError(
+                    f"Column {column!r} has no hours in {self.rows.bare_dates[column]}, but other files of "
+                    f"{self.rows.path} have some; write all as timestamps, or all as dates."
+                )
             encoding: ColumnEncoding = DateEncoding(column, parts, tuple(float(means[p]) for p in places), indicator)
         else:
             kind_of_encoding = FlagEncoding if kind == "flag" else NumberEncoding

@@ -4,19 +4,24 @@ Nothing is kept in memory but the names: a pass opens the files, reads them in t
 rows out in batches of one length, whatever the files' own parts are.
 """
 
+import copy
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from scne.rows._batches import numbers, only_first, rechunked
-from scne.rows._columns import ColumnRoles, assign_columns
+from scne.rows._columns import ColumnRoles, assign_columns, nameless
+from scne.rows._csv_format import CsvFormat
 from scne.rows._data_error import DataError, no_such_column
 from scne.rows._file_parts import READ_FAILURES, FilePart, open_part, unreadable
 from scne.rows._formats import FileFormat, find_files, partition_values
-from scne.rows._schemas import KINDS, is_numeric, settled_types, unify_columns
+from scne.rows._schemas import KINDS, UnifiedColumns, is_numeric, unify_columns
+from scne.rows._settled_types import KnowsColumns, settled_types
+from scne.rows._stray_texts import stray_error
+from scne.rows._type_changes import converted, without_marks
 
 _READ_ROWS = 16_384
 
@@ -30,6 +35,8 @@ def open_rows(
     keys: str | Iterable[str] = (),
     ignore: str | Iterable[str] = (),
     kinds: Mapping[str, str] | None = None,
+    missing: str | Iterable[str] = (),
+    like: KnowsColumns | None = None,
 ) -> "FileRows":
     """Open a Parquet, Arrow or CSV file, or a folder of them, as rows to learn from.
 
@@ -52,7 +59,15 @@ def open_rows(
         Columns to leave out.
     kinds : mapping of column to {"number", "flag", "category", "date"}, or None
         What a column is where its type does not tell: codes written as integers, or a CSV column whose first lines
-        mislead. `Encoder.kinds` makes new files read as the ones that the encoder learned from.
+        mislead.
+    missing : sequence of str
+        Texts that stand for missing values, such as ``("?", "-999")``, beside the usual ones of CSV files (empty,
+        ``NA``, ``NaN``, ``null`` and others). They are so in every column: in text columns of all formats, and as
+        numbers where they are numbers.
+    like : Encoder or None
+        That of a fitted model (``model.encoder_``): columns are read as the files of the fit were, with the same kinds
+        and missing texts, and a column whose type has changed is refused. `predict` does the same with rows that were
+        opened without it.
 
     Returns
     -------
@@ -71,19 +86,31 @@ def open_rows(
     """
     path = Path(path)
     file_format, paths = find_files(path)
+    marks = _marks(missing, like)
+    if isinstance(file_format, CsvFormat):
+        file_format = CsvFormat(marks)
     partitions = partition_values(path, paths) if path.is_dir() else [{}]
     parts = [open_part(file_format, file, values) for file, values in zip(paths, partitions, strict=True)]
     unified = unify_columns([(part.facts.path, part.schema) for part in parts])
     names = list(unified.types)
-    roles = assign_columns(path, names, _names(target), groups, weight, _names(keys), _names(ignore))
+    left_out = _names(ignore) if groups is not None else [*_names(ignore), *nameless(path, unified, _names(ignore))]
+    roles = assign_columns(path, names, _names(target), groups, weight, _names(keys), left_out)
     _check_kinds(path, names, kinds or {})
     needed = set(roles.all)
+    text_files = isinstance(file_format, CsvFormat)
+    written = set(names) if text_files else {name for part in parts for name in part.constants}
+    fitted = {} if like is None else {name: like.columns[name] for name in roles.inputs if name in like.columns}
+    undeclared = [name for name in roles.all if name not in {**(kinds or {}), **fitted, **dict.fromkeys(roles.keys)}]
+    if isinstance(file_format, CsvFormat):
+        _check_texts(file_format, parts, undeclared)
     schema = settled_types(
         unified,
         [name for name in names if name in needed],
         kinds or {},
         roles.keys,
-        text_files=file_format.name == "CSV",
+        text_files=text_files,
+        written=written,
+        fitted=fitted,
     )
     for role, name in [*(("target", name) for name in roles.targets), *(("weight", name) for name in _names(weight))]:
         if not is_numeric(schema.field(name).type):
@@ -93,7 +120,7 @@ def open_rows(
             )
     if all(part.n_rows == 0 for part in parts):
         raise DataError(f"{path} holds no rows.")
-    return FileRows(path, file_format, parts, schema, roles)
+    return FileRows(path, file_format, parts, schema, roles, unified, marks, written, undeclared if text_files else [])
 
 
 class FileRows:
@@ -113,10 +140,28 @@ class FileRows:
         Group name to its source columns.
     guessed_groups : str or None
         A sentence on how the groups were guessed, or None when they were given.
+    missing_texts : tuple of str
+        Texts that stand for missing values.
+    type_names : dict of str to str
+        Input column to its type in the files, where it has one type in all of them; of CSV files, the type read.
+    undeclared_texts : tuple of str
+        Input columns of CSV files that hold text without having been stated to: should they turn out to be numbers for
+        the most part, they are refused.
+    bare_dates : dict of str to Path
+        Columns of timestamps that are dates without an hour in some file, and the file.
     """
 
     def __init__(
-        self, path: Path, file_format: FileFormat, parts: list[FilePart], schema: pa.Schema, roles: ColumnRoles
+        self,
+        path: Path,
+        file_format: FileFormat,
+        parts: list[FilePart],
+        schema: pa.Schema,
+        roles: ColumnRoles,
+        unified: UnifiedColumns,
+        marks: tuple[str, ...],
+        written: Collection[str],
+        undeclared: Collection[str],
     ) -> None:
         self.path = path
         self.format_name = file_format.name
@@ -132,6 +177,23 @@ class FileRows:
         self._constants = [part.constants for part in parts]
         self._first_columns = [part.schema.names[0] for part in parts]
         self._counts = [part.n_rows for part in parts]
+        self._unified, self._written = unified, frozenset(written)
+        self.missing_texts = marks
+        self.undeclared_texts = tuple(
+            name for name in roles.inputs if name in undeclared and schema.field(name).type == pa.string()
+        )
+        self.type_names = {
+            name: str(schema.field(name).type if name in written else unified.types[name])
+            for name in roles.inputs
+            if name not in unified.conflicts
+        }
+        self.bare_dates = {
+            name: file
+            for name in roles.inputs
+            if pa.types.is_timestamp(schema.field(name).type)
+            for type_, file in unified.found[name].items()
+            if pa.types.is_date(type_)
+        }
 
     def __repr__(self) -> str:
         shape = f"{'?' if self.n_rows is None else f'{self.n_rows:,}'} rows, {len(self.input_names)} inputs"
@@ -150,6 +212,24 @@ class FileRows:
                 pass
         assert self.n_rows is not None
         return self.n_rows
+
+    def read_as(self, encoder: KnowsColumns) -> "FileRows":
+        """The same rows with the columns read as they were in the fit that the encoder comes from."""
+        fitted = {name: column for name, column in encoder.columns.items() if name in self.input_names}
+        text_files = isinstance(self._format, CsvFormat)
+        known = settled_types(
+            self._unified, list(fitted), {}, (), text_files=text_files, written=self._written, fitted=fitted
+        )
+        schema = pa.schema([known.field(c.name) if c.name in fitted else c for c in self.schema])
+        marks = tuple(dict.fromkeys((*encoder.missing_texts, *self.missing_texts)))
+        if schema == self.schema and marks == self.missing_texts:
+            return self
+        same = copy.copy(self)
+        same.schema, same.missing_texts, same._counts = schema, marks, list(self._counts)
+        same.undeclared_texts = ()
+        if isinstance(self._format, CsvFormat):
+            same._format = CsvFormat(marks)
+        return same
 
     def check_unchanged(self) -> None:
         """Raise when a file is no longer the one that was opened: several passes must see the same rows."""
@@ -215,7 +295,9 @@ class FileRows:
             facts.check_unchanged()
             if count is not None and read != count:
                 raise DataError(f"{facts.path} promises {count:,} rows, but {read:,} were found; it is corrupt.")
-            if whole:
+            if whole and count is None:
+                if isinstance(self._format, CsvFormat):
+                    self._format.check_end(facts.path)
                 self._counts[number] = read
             skip = max(0, skip - read)
         if not found and start == 0:
@@ -231,9 +313,9 @@ class FileRows:
         try:
             for batch in self._format.batches(path, stored, rows, skip):
                 columns = [
-                    pa.repeat(constants[column.name], batch.num_rows).cast(column.type)
+                    self._column(path, pa.repeat(constants[column.name], batch.num_rows), column)
                     if column.name in constants
-                    else _cast(path, batch.column(column.name), column)
+                    else self._column(path, batch.column(column.name), column)
                     for column in schema
                 ]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -241,6 +323,11 @@ class FileRows:
             raise
         except READ_FAILURES as error:
             raise unreadable(path, self.format_name, error) from error
+
+    def _column(self, path: Path, array: pa.Array, column: pa.Field) -> pa.Array:
+        if column.name not in self.key_names:
+            array = without_marks(array, self.missing_texts)
+        return converted(array, column, path)
 
     def _check_values(self, path: Path, first_row: int, chunk: pa.RecordBatch) -> None:
         for name in (*self.target_names, *_names(self.weight_name)):
@@ -262,20 +349,31 @@ class FileRows:
         )
 
 
-def _cast(path: Path, array: pa.Array, column: pa.Field) -> pa.Array:
-    if array.type == column.type:
-        return array
-    try:
-        return array.cast(column.type, safe=not is_numeric(array.type))
-    except pa.ArrowException as error:
-        words = str(error).strip().splitlines()[0]
-        raise DataError(
-            f"Column {column.name!r} of {path} is {array.type} and cannot be read as {column.type}: {words}."
-        ) from error
-
-
 def _names(names: str | Iterable[str] | None) -> list[str]:
     return [] if names is None else [names] if isinstance(names, str) else list(names)
+
+
+def _marks(missing: str | Iterable[str], like: KnowsColumns | None) -> tuple[str, ...]:
+    marks = [*(() if like is None else like.missing_texts), *_names(missing)]
+    for mark in marks:
+        if not isinstance(mark, str):
+            raise DataError(f"missing holds {mark!r}, but it must hold texts, such as {str(mark)!r}.")
+    return tuple(dict.fromkeys(marks))
+
+
+def _check_texts(file_format: CsvFormat, parts: list[FilePart], undeclared: list[str]) -> None:
+    """Refuse columns of text that are mostly numbers or dates as far as the beginnings of the files show."""
+    for part in parts:
+        names = [
+            name
+            for name in undeclared
+            if name in part.schema.names
+            and name not in part.constants
+            and pa.types.is_string(part.schema.field(name).type)
+        ]
+        path = part.facts.path
+        for name, strays in (file_format.strays(path, names) if names else {}).items():
+            raise stray_error(name, path, strays)
 
 
 def _check_kinds(path: Path, names: list[str], kinds: Mapping[str, str]) -> None:

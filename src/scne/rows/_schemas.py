@@ -1,6 +1,6 @@
 """Column types: what a column can be, and one type for a column that several files hold."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -108,11 +108,14 @@ class UnifiedColumns:
         Column to the sentence about the first file that lacks it.
     conflicts : dict of str to str
         Column to the sentence about two files whose types do not meet.
+    found : dict of str to dict of DataType to Path
+        Column to the types that it has in any file, each with the first such file.
     """
 
     types: dict[str, pa.DataType] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     conflicts: dict[str, str] = field(default_factory=dict)
+    found: dict[str, dict[pa.DataType, Path]] = field(default_factory=dict)
 
 
 def unify_columns(schemas: Sequence[tuple[Path, pa.Schema]]) -> UnifiedColumns:
@@ -125,6 +128,7 @@ def unify_columns(schemas: Sequence[tuple[Path, pa.Schema]]) -> UnifiedColumns:
             raise DataError(f"{path} has more than one column with the name {listing(twice)}; give each its own name.")
         for entry in schema:
             name, type_ = entry.name, plain_type(entry.type)
+            unified.found.setdefault(name, {}).setdefault(type_, path)
             if name not in owner:
                 owner[name], unified.types[name] = (path, type_), type_
                 continue
@@ -154,28 +158,3 @@ def unify_columns(schemas: Sequence[tuple[Path, pa.Schema]]) -> UnifiedColumns:
 
 def _repeats(schema: pa.Schema) -> bool:
     return len(set(schema.names)) < len(schema.names)
-
-
-def settled_types(
-    unified: UnifiedColumns, needed: Sequence[str], kinds: Mapping[str, str], keys: Sequence[str], text_files: bool
-) -> pa.Schema:
-    """The types in which the needed columns are read, or the sentence why they cannot be.
-
-    A text file shows the type of a column only as far as it was looked at. Its integers may go on as fractions, and a
-    column that began empty may go on as anything, so both are read as float64; keys keep what they look like.
-    """
-    fields = []
-    for name in needed:
-        if name in unified.absent:
-            raise DataError(unified.absent[name])
-        type_ = unified.types[name]
-        if name in kinds:
-            type_ = type_for_kind(kinds[name], type_)
-        elif name in unified.conflicts:
-            raise DataError(unified.conflicts[name])
-        elif text_files and name not in keys and (pt.is_integer(type_) or pt.is_null(type_)):
-            type_ = pa.float64()
-        elif text_files and pt.is_null(type_):
-            type_ = pa.string()
-        fields.append(pa.field(name, type_))
-    return pa.schema(fields)

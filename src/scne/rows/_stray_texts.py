@@ -4,7 +4,7 @@ Such a column must not become a category without a word: a network would see lev
 that hold letters are text in most of their values and stay what they are.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,7 @@ _OTHER_DATE = (
 _PATTERNS = {"numbers": (_NUMBER, _OTHER_NUMBER), "dates": (_DATE, _OTHER_DATE)}
 _MOST_SHOWN = 3
 _MOST_COUNTED = 100
+_LONGEST_SHOWN = 40
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,8 @@ def find_strays(columns: Iterable[pa.Array], judged: str | None = None) -> Stray
 
     Examples
     --------
-    >>> find_strays([pa.array(["1", "?", "3", None, "x", "?"])])
-    StrayTexts(mostly='numbers', rows={'?': 1, 'x': 4}, n_texts=2, other_notation=False)
+    >>> find_strays([pa.array(["1", "?", "3", None, "4", "?", "x"])])
+    StrayTexts(mostly='numbers', rows={'?': 1, 'x': 6}, n_texts=2, other_notation=False)
     """
     rows: dict[str, int] = {}
     distinct: set[str] = set()
@@ -112,23 +113,31 @@ def find_strays(columns: Iterable[pa.Array], judged: str | None = None) -> Stray
         if len(distinct) >= _MOST_COUNTED:
             break
         start += len(texts)
+    if judged == "dates" and not rows:
+        # Each is a date, but together they are none: some have a time zone, or no day.
+        return StrayTexts(judged, {}, 0, other_notation=True)
     if judged is None or not rows:
         return None
     other = pc.match_substring_regex(pa.array(list(rows)), _PATTERNS[judged][1])
     return StrayTexts(judged, rows, len(distinct), pc.any(other).as_py())
 
 
-def stray_error(column: str, path: str | Path, strays: StrayTexts) -> DataError:
+def stray_error(
+    column: str, path: str | Path, strays: StrayTexts, place: Callable[[int], str] | None = None
+) -> DataError:
     """The refusal of a column that is mostly numbers or dates, with both ways out.
+
+    `place` says where a row lies, for rows that are counted through several files.
 
     Examples
     --------
     >>> print(stray_error("x", "a.csv", StrayTexts("numbers", {"?": 2}, 1, False)))
-    Column 'x' of a.csv holds numbers, but also '?' (row 3); to treat it as a missing value, fit with --missing "?" (in \
-Python open_rows(..., missing=("?",))); if the column is a category, fit with --kind x=category (in Python \
+    Column 'x' of a.csv holds numbers, but also '?' (row 3); to treat it as a missing value, fit with --missing "?" \
+(in Python open_rows(..., missing=("?",))); if the column is a category, fit with --kind x=category (in Python \
 kinds={"x": "category"}).
     """
-    shown = ", ".join(f"{text!r} (row {row + 1:,})" for text, row in strays.rows.items())
+    place = place or (lambda row: f"row {row + 1:,}")
+    shown = ", ".join(f"{_short(text)!r} ({place(row)})" for text, row in strays.rows.items())
     left = strays.n_texts - len(strays.rows)
     more = "at least " if strays.n_texts >= _MOST_COUNTED else ""
     values = shown + (f" and {more}{left:,} more" if left else "")
@@ -136,13 +145,18 @@ kinds={"x": "category"}).
         f"if the column is a category, fit with --kind {column}=category (in Python kinds={{{_quoted(column)}: "
         '"category"})'
     )
+    if not strays.rows:
+        return DataError(
+            f"Column {column!r} of {path} holds dates or times in several forms, such as with and without a time zone; "
+            f"write all in one form; {category}."
+        )
     if strays.other_notation:
         form = {"numbers": "with a decimal point and nothing else, as 1234.5", "dates": "as 2024-12-31"}[strays.mostly]
         return DataError(
             f"Column {column!r} of {path} holds {strays.mostly} in a notation that is not read: {values}; write them "
             f"{form}; {category}."
         )
-    marks = list(strays.rows)
+    marks = [_short(text) for text in strays.rows]
     options = " ".join(f"--missing {_quoted(mark)}" for mark in marks)
     python = ", ".join(map(_quoted, marks)) + ("," if len(marks) == 1 else "")
     what = "it as a missing value" if strays.n_texts == 1 else "such texts as missing values"
@@ -150,6 +164,10 @@ kinds={"x": "category"}).
         f"Column {column!r} of {path} holds {strays.mostly}, but also {values}; to treat {what}, fit with {options} "
         f"(in Python open_rows(..., missing=({python}))); {category}."
     )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def _quoted(text: str) -> str:
