@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from scne import open_rows
 from scne.models import FORMAT_VERSION, describe_model, load_model
 
 CLASSIFIERS = ("scne_classes", "scn_classes")
@@ -36,6 +37,17 @@ def test_stored_models_predict_what_they_predicted(path):
     else:
         # Other processors add in another order.
         np.testing.assert_allclose(model.predict(rows), expected["predictions"], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("version", range(3, FORMAT_VERSION + 1))
+def test_stored_models_of_files_predict_what_they_predicted(version):
+    path = Path(__file__).parent / "stored_models" / f"files_v{version}.scne"
+    model = load_model(path)
+    rows = open_rows(path.with_suffix(".parquet"), target=None, like=model.encoder_)
+    expected = json.loads(path.with_suffix(".json").read_text())
+    np.testing.assert_allclose(model.predict(rows), expected, rtol=1e-10, atol=1e-12)
+    # Rows that were opened without the model are read as it needs them.
+    assert model.predict(open_rows(path.with_suffix(".parquet"), target="y")).tolist() == model.predict(rows).tolist()
 
 
 @stored

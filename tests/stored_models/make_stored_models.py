@@ -9,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from sklearn.base import is_classifier
 
-from scne import DNNERegressor, RVFLRegressor, SCNClassifier, SCNEClassifier, SCNERegressor, SCNRegressor
+from scne import DNNERegressor, RVFLRegressor, SCNClassifier, SCNEClassifier, SCNERegressor, SCNRegressor, open_rows
 from scne.models import FORMAT_VERSION, save_model
 
 FOLDER = Path(__file__).parent
@@ -82,5 +84,32 @@ def main() -> None:
         path.with_suffix(".json").write_text(json.dumps(expected) + "\n")
 
 
+def from_files() -> None:
+    """The same for a model that was fitted on files; from version 3 on."""
+    path = FOLDER / f"files_v{FORMAT_VERSION}.scne"
+    if path.exists():
+        return
+    hours = np.datetime64("2024-01-01T00", "us") + np.timedelta64(7, "h") * np.arange(120)
+    row = np.arange(120)
+    rows = pa.table(
+        {
+            "TEMP": pa.array([None if place % 17 == 0 else float(place % 23) for place in row]),
+            "wd": np.array(["N", "S", "W"])[row % 3],
+            "code": 7 + row % 4,
+            "rain": row % 5 == 0,
+            "t": pa.array(hours, pa.timestamp("us", "Europe/Berlin")),
+            "y": np.sin(row / 9) + row % 3,
+        }
+    )
+    # The first rows stay; all are needed only for the fit.
+    pq.write_table(rows, path.with_suffix(".parquet"))
+    opened = open_rows(path.with_suffix(".parquet"), target="y", kinds={"code": "category"})
+    model = SCNERegressor(SCNRegressor(4, n_candidates=20, random_state=0), random_state=1).fit(opened)
+    save_model(model, path)
+    path.with_suffix(".json").write_text(json.dumps(model.predict(opened)[:6].tolist()) + "\n")
+    pq.write_table(rows[:6], path.with_suffix(".parquet"))
+
+
 if __name__ == "__main__":
     main()
+    from_files()

@@ -15,8 +15,9 @@ from scne.models._errors import Unreadable, Unstorable, damaged
 from scne.models._values import decode_value, encode_value
 
 FORMAT = "scne model"
-# 2: ramps, calibration of intervals, number of rows.
-FORMAT_VERSION = 3
+# 2: ramps, calibration of intervals, number of rows. 3: dates among columns. 4: types of columns and texts for missing
+# values in the encoder.
+FORMAT_VERSION = 4
 # The one key of the safetensors metadata: with several, safetensors writes them in an order that changes from process
 # to process, and the same model would not give the same bytes.
 KEY = "scne"

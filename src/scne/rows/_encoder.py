@@ -35,8 +35,8 @@ class Encoder:
         What to do with missing values.
     missing_texts : tuple of str
         Texts in files that stand for missing values, beside the usual ones.
-    type_names : tuple of (str, str)
-        Source columns with the type that they had in the files of the fit, as far as it is known.
+    families : tuple of (str, str)
+        Source columns with the family of the type that they had in the files of the fit, as far as it is known.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Encoder:
     source_groups: tuple[tuple[str, tuple[str, ...]], ...]
     missing: str = "indicator"
     missing_texts: tuple[str, ...] = ()
-    type_names: tuple[tuple[str, str], ...] = ()
+    families: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -83,9 +83,9 @@ class Encoder:
     @cached_property
     def columns(self) -> dict[str, FittedColumn]:
         """What is known of each source column, to read new files as those that were learned from."""
-        types = dict(self.type_names)
+        families = dict(self.families)
         return {
-            encoding.column: FittedColumn(encoding.kind, types.get(encoding.column), _uses_hours(encoding))
+            encoding.column: FittedColumn(encoding.kind, families.get(encoding.column), _uses_hours(encoding))
             for encoding in self.encodings
         }
 
@@ -112,7 +112,7 @@ class Encoder:
             "groups": [[group, list(columns)] for group, columns in self.source_groups],
             "missing": self.missing,
             "missing_texts": list(self.missing_texts),
-            "type_names": [list(pair) for pair in self.type_names],
+            "families": [list(pair) for pair in self.families],
         }
 
     @classmethod
@@ -124,7 +124,7 @@ class Encoder:
             stored["missing"],
             # Files of the first three formats have neither.
             tuple(_text(mark) for mark in stored.get("missing_texts", ())),
-            tuple((_text(column), _text(name)) for column, name in stored.get("type_names", ())),
+            tuple((_text(column), _text(name)) for column, name in stored.get("families", ())),
         )
 
 
@@ -161,12 +161,12 @@ def _column(batch: pa.RecordBatch | pa.Table, encoding: ColumnEncoding, known: F
             f"Column {encoding.column!r} holds values of type {array.type}, but the encoder learned "
             f"{_WORDS[encoding.kind]} there."
         )
-    if encoding.kind != "date" or known.type_name is None:
+    if encoding.kind != "date" or known.family is None:
         return array
     # Files are read in the right type already; tables may come from anywhere.
-    type_ = read_type("date", array.type, fitted=known.type_name, hours=known.hours)
+    type_ = read_type("date", array.type, fitted=known.family, hours=known.hours)
     if type_ is None:
-        raise changed_type(encoding.column, "these rows", "date", array.type, known.type_name)
+        raise changed_type(encoding.column, "these rows", "date", array.type, known.family)
     return array.cast(type_)
 
 

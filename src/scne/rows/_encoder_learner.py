@@ -155,8 +155,8 @@ class EncoderLearner:
                     f"No column of group {group!r} in {self.rows.path} has values that differ or are there at all; "
                     "leave the group out."
                 )
-        types = tuple((name, self.rows.type_names[name]) for name in self.rows.type_names if name in telling)
-        return Encoder(encodings, groups, self.missing, self.rows.missing_texts, types)
+        families = tuple((name, self.rows.families[name]) for name in self.rows.families if name in telling)
+        return Encoder(encodings, groups, self.missing, self.rows.missing_texts, families)
 
     def statistics(self) -> ColumnStatistics:
         """Statistics of the encoded columns over all rows seen: what `learn_scaling` needs, without another pass."""

@@ -18,10 +18,10 @@ from scne.rows._csv_format import CsvFormat
 from scne.rows._data_error import DataError, no_such_column
 from scne.rows._file_parts import READ_FAILURES, FilePart, open_part, unreadable
 from scne.rows._formats import FileFormat, find_files, partition_values
-from scne.rows._schemas import KINDS, UnifiedColumns, is_numeric, unify_columns
+from scne.rows._opening import check_kinds, check_texts, missing_texts
+from scne.rows._schemas import UnifiedColumns, is_numeric, unify_columns
 from scne.rows._settled_types import KnowsColumns, settled_types
-from scne.rows._stray_texts import stray_error
-from scne.rows._type_changes import converted, without_marks
+from scne.rows._type_changes import converted, family, without_marks
 
 _READ_ROWS = 16_384
 
@@ -86,7 +86,7 @@ def open_rows(
     """
     path = Path(path)
     file_format, paths = find_files(path)
-    marks = _marks(missing, like)
+    marks = missing_texts(_names(missing), like)
     if isinstance(file_format, CsvFormat):
         file_format = CsvFormat(marks)
     partitions = partition_values(path, paths) if path.is_dir() else [{}]
@@ -95,14 +95,14 @@ def open_rows(
     names = list(unified.types)
     left_out = _names(ignore) if groups is not None else [*_names(ignore), *nameless(path, unified, _names(ignore))]
     roles = assign_columns(path, names, _names(target), groups, weight, _names(keys), left_out)
-    _check_kinds(path, names, kinds or {})
+    check_kinds(path, names, kinds or {})
     needed = set(roles.all)
     text_files = isinstance(file_format, CsvFormat)
     written = set(names) if text_files else {name for part in parts for name in part.constants}
     fitted = {} if like is None else {name: like.columns[name] for name in roles.inputs if name in like.columns}
     undeclared = [name for name in roles.all if name not in {**(kinds or {}), **fitted, **dict.fromkeys(roles.keys)}]
     if isinstance(file_format, CsvFormat):
-        _check_texts(file_format, parts, undeclared)
+        check_texts(file_format, parts, undeclared, roles)
     schema = settled_types(
         unified,
         [name for name in names if name in needed],
@@ -142,8 +142,8 @@ class FileRows:
         A sentence on how the groups were guessed, or None when they were given.
     missing_texts : tuple of str
         Texts that stand for missing values.
-    type_names : dict of str to str
-        Input column to its type in the files, where it has one type in all of them; of CSV files, the type read.
+    families : dict of str to str
+        Input column to the family of its type, where that is one in all files; of CSV files, of the type read.
     undeclared_texts : tuple of str
         Input columns of CSV files that hold text without having been stated to: should they turn out to be numbers for
         the most part, they are refused.
@@ -182,8 +182,8 @@ class FileRows:
         self.undeclared_texts = tuple(
             name for name in roles.inputs if name in undeclared and schema.field(name).type == pa.string()
         )
-        self.type_names = {
-            name: str(schema.field(name).type if name in written else unified.types[name])
+        self.families = {
+            name: family(schema.field(name).type if name in written else unified.types[name])
             for name in roles.inputs
             if name not in unified.conflicts
         }
@@ -351,34 +351,3 @@ class FileRows:
 
 def _names(names: str | Iterable[str] | None) -> list[str]:
     return [] if names is None else [names] if isinstance(names, str) else list(names)
-
-
-def _marks(missing: str | Iterable[str], like: KnowsColumns | None) -> tuple[str, ...]:
-    marks = [*(() if like is None else like.missing_texts), *_names(missing)]
-    for mark in marks:
-        if not isinstance(mark, str):
-            raise DataError(f"missing holds {mark!r}, but it must hold texts, such as {str(mark)!r}.")
-    return tuple(dict.fromkeys(marks))
-
-
-def _check_texts(file_format: CsvFormat, parts: list[FilePart], undeclared: list[str]) -> None:
-    """Refuse columns of text that are mostly numbers or dates as far as the beginnings of the files show."""
-    for part in parts:
-        names = [
-            name
-            for name in undeclared
-            if name in part.schema.names
-            and name not in part.constants
-            and pa.types.is_string(part.schema.field(name).type)
-        ]
-        path = part.facts.path
-        for name, strays in (file_format.strays(path, names) if names else {}).items():
-            raise stray_error(name, path, strays)
-
-
-def _check_kinds(path: Path, names: list[str], kinds: Mapping[str, str]) -> None:
-    for name, kind in kinds.items():
-        if kind not in KINDS:
-            raise DataError(f"The kind of column {name!r} is {kind!r}, but it must be one of {', '.join(KINDS)}.")
-        if name not in names:
-            raise no_such_column(name, f"kind {kind!r}", path, names)

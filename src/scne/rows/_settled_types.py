@@ -19,14 +19,14 @@ class FittedColumn:
     Attributes
     ----------
     kind : {"number", "flag", "category", "date"}
-    type_name : str or None
-        The type in the files of the fit; models of older formats do not know it.
+    family : str or None
+        Of its type in the files of the fit; models of older formats do not know it.
     hours : bool
         Whether the time of the day is used.
     """
 
     kind: str
-    type_name: str | None
+    family: str | None
     hours: bool
 
 
@@ -94,9 +94,9 @@ def _stated_type(name: str, unified: UnifiedColumns, column: FittedColumn, writt
     """The one type for a column of which it is known what it is, in files that may each have another."""
     settled: pa.DataType | None = None
     for found, path in unified.found[name].items():
-        type_ = read_type(column.kind, found, written=written, fitted=column.type_name, hours=column.hours)
+        type_ = read_type(column.kind, found, written=written, fitted=column.family, hours=column.hours)
         if type_ is None:
-            raise changed_type(name, path, column.kind, found, column.type_name)
+            raise changed_type(name, path, column.kind, found, column.family)
         settled = type_ if settled is None else common_type(settled, type_)
         if settled is None:
             raise DataError(unified.conflicts[name])

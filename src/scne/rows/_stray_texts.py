@@ -21,6 +21,7 @@ _OTHER_NUMBER = (
     r"[0-9]+,[0-9]+([eE][+-]?[0-9]+)?"
     r"|[0-9]{1,3}([,.'\x{a0}\x{2009}\x{202f} _][0-9]{3})+([.,][0-9]+)?"
     r"|[0-9]+([.,][0-9]+)?[ \t]*[%$€£¥]"
+    r"|0[xX][0-9a-fA-F]+"
     r"|[0-9]+([.,][0-9]+)?)[ \t]*$"
 )
 _OTHER_DATE = (
@@ -136,11 +137,7 @@ def stray_error(
 (in Python open_rows(..., missing=("?",))); if the column is a category, fit with --kind x=category (in Python \
 kinds={"x": "category"}).
     """
-    place = place or (lambda row: f"row {row + 1:,}")
-    shown = ", ".join(f"{_short(text)!r} ({place(row)})" for text, row in strays.rows.items())
-    left = strays.n_texts - len(strays.rows)
-    more = "at least " if strays.n_texts >= _MOST_COUNTED else ""
-    values = shown + (f" and {more}{left:,} more" if left else "")
+    values = _listed(strays, place or _row)
     category = (
         f"if the column is a category, fit with --kind {column}=category (in Python kinds={{{_quoted(column)}: "
         '"category"})'
@@ -151,10 +148,10 @@ kinds={"x": "category"}).
             f"write all in one form; {category}."
         )
     if strays.other_notation:
-        form = {"numbers": "with a decimal point and nothing else, as 1234.5", "dates": "as 2024-12-31"}[strays.mostly]
+        forms = {"numbers": "with a decimal point and nothing else, as 1234.5", "dates": "as 2024-12-31 or 23:59:59"}
         return DataError(
             f"Column {column!r} of {path} holds {strays.mostly} in a notation that is not read: {values}; write them "
-            f"{form}; {category}."
+            f"{forms[strays.mostly]}; {category}."
         )
     marks = [_short(text) for text in strays.rows]
     options = " ".join(f"--missing {_quoted(mark)}" for mark in marks)
@@ -164,6 +161,26 @@ kinds={"x": "category"}).
         f"Column {column!r} of {path} holds {strays.mostly}, but also {values}; to treat {what}, fit with {options} "
         f"(in Python open_rows(..., missing=({python}))); {category}."
     )
+
+
+def stray_target(role: str, column: str, path: str | Path, strays: StrayTexts) -> DataError:
+    """The refusal of a target or weight column, in which values must be numbers and none may be missing."""
+    values = f": {_listed(strays, _row)}" if strays.rows else ""
+    return DataError(
+        f"The {role} column {column!r} of {path} must hold numbers in every row, but it has texts that are none"
+        f"{values}; correct or remove these rows."
+    )
+
+
+def _listed(strays: StrayTexts, place: Callable[[int], str]) -> str:
+    shown = ", ".join(f"{_short(text)!r} ({place(row)})" for text, row in strays.rows.items())
+    left = strays.n_texts - len(strays.rows)
+    more = "at least " if strays.n_texts >= _MOST_COUNTED else ""
+    return shown + (f" and {more}{left:,} more" if left else "")
+
+
+def _row(row: int) -> str:
+    return f"row {row + 1:,}"
 
 
 def _short(text: str) -> str:

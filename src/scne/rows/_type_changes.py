@@ -1,10 +1,8 @@
 """Types that change: between the files of a fit and later ones, or against what the user states.
 
 A value is converted only where that is exact and means the same; everything else is refused, because predictions would
-move without a word. Types are compared by their names, as model files keep them.
+move without a word. Of a type in a file, a model keeps what matters to its values: that is its family.
 """
-
-import re
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +14,24 @@ from scne.rows._schemas import is_calendar, is_numeric, type_for_kind
 
 # Up to here whole numbers are exact in float64.
 _EXACT = 2.0**53
+_ZONE = ", zone "
+
+
+def family(type_: pa.DataType) -> str:
+    """What matters of a type to the values that it holds, whatever its width and storage.
+
+    Examples
+    --------
+    >>> family(pa.int16()), family(pa.timestamp("ms", "UTC")), family(pa.date32()), family(pa.string())
+    ('number', 'timestamp, zone UTC', 'date', 'string')
+    """
+    if is_numeric(type_):
+        return "number"
+    if pt.is_timestamp(type_):
+        return "timestamp" if type_.tz is None else f"timestamp{_ZONE}{type_.tz}"
+    if pt.is_date(type_) or pt.is_time(type_):
+        return "date" if pt.is_date(type_) else "time"
+    return str(type_)
 
 
 def read_type(
@@ -32,17 +48,18 @@ def read_type(
     written : bool
         Whether its values are text in the file whatever they look like, as in CSV: they are read as stated.
     fitted : str or None
-        The type that it had when the model was fitted; None when that is not known, or there is no model.
+        The family of the type that it had when the model was fitted; None when that is not known, or there is no
+        model.
     hours : bool
         Whether the model uses the time of the day.
 
     Examples
     --------
-    >>> read_type("number", pa.int32(), fitted="double"), read_type("date", pa.int64())
+    >>> read_type("number", pa.int32(), fitted="number"), read_type("date", pa.int64())
     (DataType(double), None)
     >>> read_type("category", pa.int64(), fitted="string") is None
     True
-    >>> read_type("date", pa.timestamp("us", "UTC"), fitted="timestamp[us, tz=Europe/Berlin]")
+    >>> read_type("date", pa.timestamp("us", "UTC"), fitted="timestamp, zone Europe/Berlin")
     TimestampType(timestamp[us, tz=Europe/Berlin])
     """
     if kind == "date":
@@ -51,17 +68,10 @@ def read_type(
     if pt.is_null(found) or written:
         return plain
     if kind == "category":
-        return plain if fitted is None or _same_family(fitted, found) else None
+        return plain if fitted is None or fitted == family(found) else None
     if pt.is_string(found):
         return plain if fitted is None or fitted == "string" else None
     return plain if is_numeric(found) or pt.is_boolean(found) else None
-
-
-def _same_family(fitted: str, found: pa.DataType) -> bool:
-    """Whether values of both types are written in the same way as text."""
-    if is_numeric(found):
-        return re.match(r"u?int|float|double|halffloat|decimal", fitted) is not None
-    return str(found) == fitted
 
 
 def _date_type(found: pa.DataType, written: bool, fitted: str | None, hours: bool) -> pa.DataType | None:
@@ -98,13 +108,9 @@ def _same_clock(found: pa.DataType, fitted: str, hours: bool) -> pa.DataType | N
     return pa.timestamp(found.unit, zone)
 
 
-def _calendar_type(name: str) -> pa.DataType:
-    stamp = re.fullmatch(r"timestamp\[(s|ms|us|ns)(?:, tz=(.+))?\]", name)
-    if stamp:
-        return pa.timestamp(stamp[1], stamp[2])
-    alias = {"time32[s]": pa.time32("s"), "time32[ms]": pa.time32("ms"), "time64[us]": pa.time64("us")}
-    alias |= {"time64[ns]": pa.time64("ns"), "date32[day]": pa.date32(), "date64[ms]": pa.date64()}
-    return alias.get(name, pa.timestamp("us"))
+def _calendar_type(fitted: str) -> pa.DataType:
+    name, _, zone = fitted.partition(_ZONE)
+    return {"date": pa.date32(), "time": pa.time32("s")}.get(name, pa.timestamp("us", zone or None))
 
 
 def changed_type(column: str, path: object, kind: str, found: pa.DataType, fitted: str | None) -> DataError:
@@ -116,7 +122,7 @@ def changed_type(column: str, path: object, kind: str, found: pa.DataType, fitte
             "state what else it is by kinds."
         )
     return DataError(
-        f"Column {column!r} was {fitted} when the model was fitted, but is {found} in {path}; write it as {fitted} "
+        f"Column {column!r} was a {fitted} when the model was fitted, but is {found} in {path}; write it as a {fitted} "
         "again, or fit a new model."
     )
 
@@ -176,22 +182,22 @@ def without_marks(array: pa.Array, marks: tuple[str, ...]) -> pa.Array:
     if pt.is_dictionary(array.type) or pt.is_run_end_encoded(array.type):
         array = array.cast(array.type.value_type)
     if is_numeric(array.type):
-        wanted = pa.array(mark_numbers(marks), pa.float64())
+        wanted = pa.array(_mark_numbers(marks), pa.float64())
         marked = pc.is_in(array.cast(pa.float64(), safe=False), value_set=wanted) if len(wanted) else None
-    elif kind_is_text(array.type):
+    elif _is_text(array.type):
         marked = pc.is_in(array, value_set=pa.array(marks, array.type))
     else:
         return array
     return array if marked is None else pc.if_else(marked, pa.scalar(None, array.type), array)
 
 
-def kind_is_text(type_: pa.DataType) -> bool:
+def _is_text(type_: pa.DataType) -> bool:
     """Whether values are texts, in any storage."""
     view = hasattr(pt, "is_string_view") and pt.is_string_view(type_)
     return pt.is_string(type_) or pt.is_large_string(type_) or view
 
 
-def mark_numbers(marks: tuple[str, ...]) -> list[float]:
+def _mark_numbers(marks: tuple[str, ...]) -> list[float]:
     """The marks that are numbers, such as -999."""
     numbers = []
     for mark in marks:
