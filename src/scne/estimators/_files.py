@@ -124,8 +124,9 @@ def _kept_sample(files: "FileRows", checkpoint: Checkpoint) -> tuple[ArrayRows, 
 def _look_through(files: "FileRows", sample_size: int | None, seed: int, threads: int) -> tuple["EncoderLearner", Any]:
     from scne.rows import EncoderLearner, SampleDrawer
 
-    drawer = SampleDrawer(files.count_rows() if sample_size is None else sample_size, seed)
-    total = files.n_rows or 0
+    # CSV files are counted first: the length of stripes, and so the last bits of sums, must not depend on the format.
+    total = files.count_rows()
+    drawer = SampleDrawer(total if sample_size is None else sample_size, seed)
     step = stripe_rows(total)
 
     def batches() -> Iterator[tuple[int, Any]]:

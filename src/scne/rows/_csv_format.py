@@ -20,6 +20,7 @@ _GROWTH = 4
 _BATCHES_AHEAD = 4
 _DELIMITERS = ",;\t|"
 _TOO_LONG = "straddl"
+_COMPARED_BYTES = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -79,20 +80,22 @@ class CsvFormat:
 
         An odd number of quotes alone does not tell, because a quote inside a text stands for itself.
         """
-        quotes, tail = 0, b""
+        quotes, end = 0, b""
         with pa.input_stream(str(path)) as stream:
             while piece := stream.read(_BLOCK_BYTES):
                 quotes += piece.count(b'"')
-                tail = piece[-1:]
+                end = (end + piece)[-_COMPARED_BYTES:]
         if quotes % 2 == 0:
             return
         last_column = pa.schema([(self.schema(path).names[-1], pa.string())])
-        last = None
+        last = ""
         for batch in self.batches(path, last_column, 1 << 14, 0):
-            last = batch.column(0)[-1].as_py()
-        if last is not None and "\n" in last and (last.endswith("\n") or tail != b'"'):
+            last = batch.column(0)[-1].as_py() or ""
+        # A text whose quotes are closed is followed by a quote; this one is followed by nothing.
+        written = last.rstrip("\r\n").replace('"', '""').encode()[-_COMPARED_BYTES // 2 :]
+        if "\n" in last and end.rstrip(b"\r\n").endswith(written):
             raise DataError(
-                f"{path} ends inside a text in quotes that began {last.count(chr(10)):,} lines before its end, with "
+                f"{path} ends inside a text in quotes that began {last.count(chr(10)):,} line(s) before its end, with "
                 f"{last[:30]!r}; close the quotes there."
             )
 
