@@ -1,4 +1,4 @@
-"""CSV files with line breaks inside quotes are read at any size; long records and open quotes have limits of their own."""
+"""CSV files with line breaks inside quotes are read at any size; too long records and open quotes are named."""
 
 import numpy as np
 import pyarrow as pa
@@ -42,8 +42,7 @@ def test_a_range_of_rows_of_a_file_with_line_breaks(tmp_path):
     assert part["k"].to_pylist() == list(range(40_123, 47_000))
 
 
-@pytest.mark.parametrize("place", [0, 3, 70_000, 79_999])
-@pytest.mark.parametrize("size", [3, 9])
+@pytest.mark.parametrize(("place", "size"), [(0, 3), (3, 3), (70_000, 9), (79_999, 3)])
 def test_records_longer_than_a_block(tmp_path, place, size):
     long = "a line\n" * (size * csv_format._BLOCK_BYTES // 7)
     rows = table(80_000, lambda i: long if i == place else f"t{i % 5}")

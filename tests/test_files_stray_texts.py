@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
-
 from commands import run_here
+
 from scne import SCNERegressor, SCNRegressor, load, open_rows
 from scne.rows import DataError, EncoderLearner
 from scne.rows._level_counts import MOST_LEVELS
@@ -91,7 +91,7 @@ class TestRefused:
     def test_numbers_in_another_notation(self, tmp_path, value):
         path = tmp_path / "a.csv"
         path.write_text("x;y\n" + f"{value};1\n" * 40)
-        with pytest.raises(DataError, match="numbers, but also|numbers in a notation that is not read: "):
+        with pytest.raises(DataError, match=r"numbers in a notation that is not read: "):
             learned(path)
 
     @pytest.mark.parametrize("value", ["31.12.2024", "12/31/2024", "31-12-2024 12:00", "2024/12/31", "12:30:01.5"])

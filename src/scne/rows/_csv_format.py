@@ -179,7 +179,7 @@ def _delimiter(path: Path) -> str:
     with pa.input_stream(str(path)) as stream:
         head = stream.read(_BLOCK_BYTES)
     if b"\0" in head:
-        wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[1::2].count(0) > len(head) // 8
+        wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or head.count(0) > len(head) // 8
         what = "is written in UTF-16 or UTF-32" if wide else "holds zero bytes, as no text does"
         raise DataError(f"{path} {what}; CSV files must be text in UTF-8.")
     line = head.lstrip(b"\xef\xbb\xbf\r\n").split(b"\n", 1)[0].decode("utf-8", "replace")
