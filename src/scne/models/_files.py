@@ -8,7 +8,6 @@ from scne.models._atomic import write_atomically
 from scne.models._container import pack, unpack
 from scne.models._errors import ModelFileError, Unreadable, Unstorable
 from scne.models._estimators import from_content, to_content
-from scne.rows import irregular
 
 
 def save_model(model: Any, path: str | os.PathLike[str], *, with_system: bool = False) -> None:
@@ -70,9 +69,6 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ModelFileError
         When there is no such file, when it is damaged, of another program, or of a newer format.
     """
-    problem = irregular(path)
-    if problem is not None:
-        raise ModelFileError(f"{os.fspath(path)} {problem}.")
     try:
         with open(path, "rb") as file:
             content = unpack(file)

@@ -141,7 +141,7 @@ class EncoderLearner:
         try:
             yield
         except DataError:
-            refuse_strays(self.rows, column, counts.rows)
+            refuse_strays(self.rows, column, counts)
             raise
 
     def finish(self) -> Encoder:
@@ -178,7 +178,7 @@ class EncoderLearner:
                 yield from self._measured(column, places[column])
 
     def _category(self, column: str, counts: LevelCounts) -> tuple[ColumnEncoding, list[_Described]]:
-        refuse_strays(self.rows, column, counts.rows)
+        refuse_strays(self.rows, column, counts)
         levels = counts.most_frequent(self.max_levels)
         n_levels = len(counts.rows) - (None in counts.rows)
         encoding = CategoryEncoding(column, levels, missing=None in counts.rows, other=n_levels > len(levels))

@@ -4,7 +4,7 @@ Such a column must not become a category without a word: a network would see lev
 that hold letters are text in most of their values and stay what they are.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,19 +55,25 @@ class StrayTexts:
     other_notation: bool
 
 
-def mostly(counts: Mapping[str | None, int]) -> str | None:
-    """What at least half of the texts are, missing values aside: "numbers", "dates", or None for text.
+def mostly(texts: Iterable[str | None], rows: Iterable[int]) -> str | None:
+    """What at least half of the values are, missing ones aside: "numbers", "dates", or None for text.
+
+    Parameters
+    ----------
+    texts : iterable of str or None
+        All different.
+    rows : iterable of int
+        How often each occurs.
 
     Examples
     --------
-    >>> mostly({"1": 5, "2.5": 4, "?": 1}), mostly({"1,5": 2, "3": 1}), mostly({"31.12.2024": 1})
+    >>> mostly(["1", "2.5", "?"], [5, 4, 1]), mostly(["1,5", "3"], [2, 1]), mostly(["31.12.2024"], [1])
     ('numbers', 'numbers', 'dates')
-    >>> mostly({"A12": 3, "B7": 2, "12": 1}) is None
+    >>> mostly(["A12", "B7", "12"], [3, 2, 1]) is None
     True
     """
-    texts = pa.array([text for text in counts if text is not None], pa.string())
-    rows = pa.array([number for text, number in counts.items() if text is not None], pa.int64())
-    return _mostly(texts, rows)
+    levels, counts = pa.array(texts, pa.string()), pa.array(rows, pa.int64())
+    return _mostly(levels.drop_null(), counts.filter(levels.is_valid()))
 
 
 def _mostly(texts: pa.Array, rows: pa.Array) -> str | None:

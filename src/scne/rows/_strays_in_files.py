@@ -1,12 +1,11 @@
 """Judge text columns of CSV files by all of their rows."""
 
-from collections.abc import Mapping
-
 from scne.rows._files import FileRows
+from scne.rows._level_counts import LevelCounts
 from scne.rows._stray_texts import find_strays, mostly, stray_error
 
 
-def refuse_strays(rows: FileRows, column: str, counts: Mapping[str | None, int]) -> None:
+def refuse_strays(rows: FileRows, column: str, counts: LevelCounts) -> None:
     """Raise when a column that nobody stated to be text turns out to hold mostly numbers or dates.
 
     The first block of a file, which `open_rows` looks at, need not show it. Only a refusal reads the column again.
@@ -15,11 +14,12 @@ def refuse_strays(rows: FileRows, column: str, counts: Mapping[str | None, int])
     ----------
     rows : FileRows
     column : str
-    counts : mapping of text to number of rows
+    counts : LevelCounts
+        Of all rows.
     """
     if column not in rows.undeclared_texts:
         return
-    judged = mostly(counts)
+    judged = mostly(counts.rows.keys(), counts.rows.values())
     if judged is None:
         return
     strays = find_strays((batch.column(0) for batch in rows.batches([column])), judged)
