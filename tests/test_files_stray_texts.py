@@ -10,7 +10,7 @@ import pytest
 from commands import run_here
 
 from scne import SCNERegressor, SCNRegressor, load, open_rows
-from scne.rows import DataError, EncoderLearner
+from scne.rows import DataError, EncoderLearner, identity_of_files
 from scne.rows._level_counts import MOST_LEVELS
 
 
@@ -177,6 +177,11 @@ class TestMissing:
         pq.write_table(pa.table({"k": ["?"], "x": ["?"], "y": [1.0]}), tmp_path / "a.parquet")
         batch = next(open_rows(tmp_path / "a.parquet", target="y", keys="k", missing="?").batches())
         assert (batch["k"].to_pylist(), batch["x"].to_pylist()) == (["?"], [None])
+
+    def test_marks_decide_the_model_and_so_belong_to_its_checkpoint(self, tmp_path):
+        path = write(tmp_path / "a.csv", numbers())
+        marks = [identity_of_files(open_rows(path, target="y", missing=marks))["missing"] for marks in ((), "-1")]
+        assert marks == [[], ["-1"]]
 
     def test_what_is_no_text(self, tmp_path):
         with pytest.raises(DataError, match="missing holds -999, but it must hold texts, such as '-999'"):

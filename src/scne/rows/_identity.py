@@ -41,6 +41,7 @@ def identity_of_files(rows: "FileRows") -> dict[str, Any]:
         "groups": [[name, list(columns)] for name, columns in rows.groups.items()],
         "columns": list(rows.input_names),
         "types": [[field.name, str(field.type)] for field in rows.schema],
+        "missing": list(rows.missing_texts),
     }
 
 
