@@ -60,7 +60,7 @@ def test_devices_and_sockets_are_refused(tmp_path, monkeypatch):
 def test_the_command_does_not_wait_for_a_pipe(tmp_path):
     fifo(tmp_path / "d.csv")
     fit = [*SCNE, "fit", "d.csv", "--target", "y"]
-    ended = subprocess.run(fit, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(fit, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert ended.returncode == 1
     assert "Error: d.csv is a pipe" in ended.stderr
 

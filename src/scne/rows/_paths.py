@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from scne.disk import is_checkpoint
+from scne.disk import CHECKPOINT_MANIFEST
 from scne.rows._data_error import DataError
 
 _OTHER_THINGS = {
@@ -39,14 +39,12 @@ def irregular(path: str | os.PathLike[str]) -> str | None:
 
 
 def data_paths(root: Path) -> list[Path]:
-    """The files in a folder and its folders, in the order of their names, without hidden ones.
+    """The files in a folder and its folders, in the order of their names, without hidden ones and checkpoints.
 
     Links are followed, to folders as well: what was linked was meant. A link that leads back to a folder around it
     would go on for ever.
     """
     paths: list[Path] = []
-    if is_checkpoint(root):
-        return paths
     _collect(root, root, {os.path.realpath(root)}, paths)
     for path in paths:
         problem = irregular(path)
@@ -60,6 +58,8 @@ def _collect(root: Path, folder: Path, around: set[str], paths: list[Path]) -> N
         entries = list(folder.iterdir())
     except OSError as error:
         raise DataError(f"The folder {folder} cannot be read: {error.strerror or error}.") from error
+    if any(entry.name == CHECKPOINT_MANIFEST for entry in entries):
+        return
     for entry in entries:
         if _is_passed_over(entry):
             continue
@@ -75,8 +75,7 @@ def _collect(root: Path, folder: Path, around: set[str], paths: list[Path]) -> N
 def _is_passed_over(path: Path) -> bool:
     """Whether a file or folder in a folder of data is none of the data.
 
-    Hidden ones, what Spark and others leave there (`_SUCCESS`, `_metadata`), models, and the progress of a fit: a fit
-    on the folder in which one works leaves its model and its checkpoint there, and must not read them the next time.
+    Hidden ones, what Spark and others leave there (`_SUCCESS`, `_metadata`), and models: a fit on the folder in which
+    one works leaves its model there, and must not read it the next time.
     """
-    hidden = path.name.startswith((".", "_")) and "=" not in path.name
-    return hidden or path.suffix == ".scne" or is_checkpoint(path)
+    return path.suffix == ".scne" or (path.name.startswith((".", "_")) and "=" not in path.name)
