@@ -1,18 +1,14 @@
 """`scne fit`: open the files, fit, write the model."""
 
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+from scne.cli._dask import dask_client
 from scne.cli._signals import Stopped
 from scne.estimators import Checkpoint, SCNERegressor, SCNRegressor
 from scne.models import ModelSummary, describe_model, save_model
-from scne.passes import available_threads
 from scne.rows import open_rows, read_groups
-
-_SECONDS_TO_CONNECT = 5
 
 
 def run_fit(
@@ -64,7 +60,7 @@ def run_fit(
         model = SCNERegressor(
             base, networks="across", n_estimators=networks, trend="judged", device=device, random_state=seed
         )
-    with _progress_kept(checkpoint) as kept, _dask_client(dask) as client:
+    with _progress_kept(checkpoint) as kept, dask_client(dask) as client:
         model.fit(rows, checkpoint=kept, client=client)
         save_model(model, out)
         if kept is not None:
@@ -110,39 +106,3 @@ def _admissibility(model: SCNERegressor, tuned: bool) -> str:
     if tuned:
         return f"Nodes that, after tuning, satisfy on all rows the inequality that admitted them: {shares}."
     return f"Nodes that the sample admitted and that satisfy their inequality on all rows: {shares}."
-
-
-@contextmanager
-def _dask_client(address: str | None) -> Iterator[Any]:
-    """A client of the cluster at an address, or of one started here ("local"), closed at the end; None without one."""
-    if address is None:
-        yield None
-        return
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise ValueError("--dask needs Dask, which is not installed: pip install scne[dask].") from error
-    if address == "local":
-        # One thread each: a task keeps one core busy, and processes share no interpreter lock.
-        with (
-            LocalCluster(
-                n_workers=available_threads(),
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address=":0",
-                silence_logs=logging.ERROR,
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            yield client
-        return
-    logging.getLogger("distributed").setLevel(logging.ERROR)
-    try:
-        client = Client(address, timeout=_SECONDS_TO_CONNECT)
-    except (OSError, ValueError, TypeError) as error:
-        raise ValueError(
-            f"--dask is {address!r}, but no Dask scheduler answers there; start one with `dask scheduler` and give its "
-            f"address, such as tcp://host:8786, or 'local'. Dask says: {error}"
-        ) from error
-    with client:
-        yield client

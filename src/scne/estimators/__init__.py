@@ -4,6 +4,7 @@ from scne.estimators._calibration import PredictionInterval, half_widths
 from scne.estimators._checkpoint import Checkpoint
 from scne.estimators._checkpoint_folder import CheckpointError
 from scne.estimators._classifiers import SCNClassifier, SCNEClassifier
+from scne.estimators._cluster_results import ClusterError, without_password
 from scne.estimators._decomposition import error_decomposition
 from scne.estimators._dnne import DNNERegressor
 from scne.estimators._files import predict_batches
@@ -18,6 +19,7 @@ from scne.estimators._warnings import ScneConvergenceWarning, ScneWarning
 __all__ = [
     "Checkpoint",
     "CheckpointError",
+    "ClusterError",
     "DNNERegressor",
     "ErrorRises",
     "GroupImportances",
@@ -34,4 +36,5 @@ __all__ = [
     "error_decomposition",
     "half_widths",
     "predict_batches",
+    "without_password",
 ]

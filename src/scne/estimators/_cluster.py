@@ -11,11 +11,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.estimators._cluster_results import Cluster, without_password
 from scne.passes import announce, available_threads, single_threaded_blas, stripe_rows
 from scne.rows import ArrayRows, RowBlock
 
@@ -54,7 +56,7 @@ class ClusterRows:
     partitions : tuple of Partition
     read : callable
         ``read(step, start, stop, *parts)`` yields a partition's stripes on the worker.
-    client : distributed.Client or None
+    cluster : Cluster or None
         None leaves the choice to Dask: its default scheduler, which is threads unless told otherwise.
     """
 
@@ -62,7 +64,7 @@ class ClusterRows:
     n_columns: int
     partitions: tuple[Partition, ...]
     read: Callable[..., Iterator[Any]]
-    client: Any
+    cluster: Cluster | None
 
     def results(
         self, kernel: Callable[[RowBlock], Result], combine: Callable[[Result, Result], Result], done: int, stage: str
@@ -128,41 +130,22 @@ class ClusterRows:
             for part in parts:
                 total = task(job, total, part.start, part.stop, *part.parts)
             tasks.append(total)
-        results = _here(tasks) if self.client is None else _on_workers(self.client, tasks)
+        results = computed(tasks, self.cluster)
         for done, (parts, result) in enumerate(zip(ranges, results, strict=True), start=1):
             announce(stage, done, len(ranges))
             yield parts, result
 
 
-def _here(tasks: list[Any]) -> Iterator[Any]:
+def computed(tasks: list[Any], cluster: Cluster | None) -> Iterator[Any]:
+    """Results of delayed tasks in their order, from a cluster, or from Dask's default scheduler when that is None."""
     import dask
 
+    if cluster is not None:
+        yield from cluster.results(tasks)
+        return
     at_once = 2 * available_threads()
     for first in range(0, len(tasks), at_once):
         yield from dask.compute(*tasks[first : first + at_once])
-
-
-def _on_workers(client: Any, tasks: list[Any]) -> Iterator[Any]:
-    from distributed.scheduler import KilledWorker
-
-    futures = client.compute(tasks)
-    try:
-        for place, future in enumerate(futures):
-            try:
-                result = future.result()
-            except KilledWorker as error:
-                raise OSError(
-                    "Workers of the Dask cluster died again and again on the same rows, most likely for want of "
-                    f"memory; give them more, or make the partitions smaller. Dask says: {error}"
-                ) from error
-            # Without its future the worker forgets the sum, and the client lets go of it after adding it up.
-            futures[place] = None
-            future.release()
-            yield result
-    finally:
-        unused = [future for future in futures if future is not None]
-        if unused:
-            client.cancel(unused)
 
 
 def _work_on(job: tuple[Any, Any, int], total: Any, start: int, stop: int, *parts: Any) -> Any:
@@ -223,7 +206,7 @@ def aligned_ends(chunks: Sequence[int]) -> list[int]:
 
 
 def learn_files_on_cluster(
-    files: "FileRows", sample_size: int | None, seed: int, client: Any
+    files: "FileRows", sample_size: int | None, seed: int, cluster: Cluster
 ) -> tuple["EncoderLearner", Any]:
     """The first pass over files, by workers that read a range of rows each.
 
@@ -256,7 +239,7 @@ def learn_files_on_cluster(
             tables.append(pa.Table.from_batches([batch]).take(pa.array(positions[first:last] - start)))
         return learners, pa.concat_tables(tables).combine_chunks()
 
-    rows = ClusterRows(n_rows, len(files.input_names), file_partitions(n_rows), batches, client)
+    rows = ClusterRows(n_rows, len(files.input_names), file_partitions(n_rows), batches, cluster)
     learned, tables = EncoderLearner(files), []
     for _, (learners, table) in rows.run(look, rows.partitions, "learning columns"):
         for learner in learners:
@@ -265,27 +248,29 @@ def learn_files_on_cluster(
     return learned, pa.concat_tables(tables)
 
 
-def rows_on_cluster(files: "FileRows", encoder: "Encoder", client: Any) -> ClusterRows:
+def rows_on_cluster(files: "FileRows", encoder: "Encoder", cluster: Cluster) -> ClusterRows:
     """Rows in files, encoded and summed by workers that see the same files under the same names."""
     from scne.rows import encoded_rows
 
     source = encoded_rows(files, encoder)
-    return ClusterRows(source.n_rows, source.n_columns, file_partitions(source.n_rows), source.stripes, client)
+    return ClusterRows(source.n_rows, source.n_columns, file_partitions(source.n_rows), source.stripes, cluster)
 
 
-def check_client(client: Any) -> Any:
-    """A client that was passed, or the one that Dask would use; None when there is none."""
+def check_client(client: Any, checkpoint: Path | None = None) -> Cluster | None:
+    """The cluster of a client that was passed, or of the one that Dask would use; None when there is none."""
     if client is None:
         if "distributed" not in sys.modules:
             return None
         from distributed import default_client
 
         try:
-            return default_client()
+            client = default_client()
         except ValueError:
             return None
-    if "distributed" not in sys.modules or not isinstance(client, sys.modules["distributed"].Client):
+    elif "distributed" not in sys.modules or not isinstance(client, sys.modules["distributed"].Client):
         raise TypeError(f"client is {client!r}, but it must be a distributed.Client or None.")
     if client.asynchronous:
         raise TypeError("client is asynchronous, but a fit waits for its sums; pass Client(..., asynchronous=False).")
-    return client
+    if client.status == "closed" or client.scheduler is None:
+        raise ValueError("client is closed, or has lost its scheduler; pass one that is connected.")
+    return Cluster(client, without_password(client.scheduler.address), checkpoint)

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.estimators._cluster import ClusterRows, Partition, aligned_ends, array_stripes, check_client
+from scne.estimators._cluster import ClusterRows, Partition, aligned_ends, array_stripes, check_client, computed
+from scne.estimators._cluster_results import Cluster
 from scne.estimators._members import BlockStatistics, block_statistics, combined_statistics
 from scne.passes import single_threaded_blas
 from scne.rows import ArrayRows, RowBlock
@@ -48,9 +49,9 @@ def look_through(X: Any, y: Any, sample_weight: Any, client: Any, search_rows: i
     """Check all values, learn the columns' statistics and draw the sample, in one pass where the rows lie."""
     from scne.rows import sample_positions
 
-    client = check_client(client)
+    cluster = check_client(client)
     names = _frame_columns(X)
-    inputs = _as_array("X", X, client)
+    inputs = _as_array("X", X, cluster)
     if inputs.ndim != 2:
         raise ValueError(f"X has {inputs.ndim} dimension(s), but it must have two: rows and columns.")
     if inputs.numblocks[1] > 1:
@@ -64,9 +65,9 @@ def look_through(X: Any, y: Any, sample_weight: Any, client: Any, search_rows: i
     if n_rows < 2:
         raise ValueError(f"X has {n_rows} row(s), but a fit needs at least 2 rows to learn from.")
     ends = aligned_ends(inputs.chunks[0])
-    targets = _aligned("y", y, n_rows, ends, client)
+    targets = _aligned("y", y, n_rows, ends, cluster)
     flat = targets.ndim == 1
-    weights = None if sample_weight is None else _aligned("sample_weight", sample_weight, n_rows, ends, client)
+    weights = None if sample_weight is None else _aligned("sample_weight", sample_weight, n_rows, ends, cluster)
     if targets.ndim > 2:
         raise ValueError(f"y has {targets.ndim} dimensions, but it must have one or two.")
     if weights is not None and weights.ndim != 1:
@@ -77,7 +78,7 @@ def look_through(X: Any, y: Any, sample_weight: Any, client: Any, search_rows: i
         Partition(start, stop, columns)
         for (start, stop), columns in zip(pairwise([0, *ends]), zip(*parts, strict=True), strict=True)
     )
-    rows = ClusterRows(n_rows, n_columns, partitions, array_stripes, client)
+    rows = ClusterRows(n_rows, n_columns, partitions, array_stripes, cluster)
     positions = sample_positions(n_rows, n_rows if search_rows is None else search_rows, seed)
 
     def look(stripes: Iterator[RowBlock]) -> tuple[list[_Look], ArrayRows]:
@@ -175,7 +176,7 @@ def _frame_columns(X: Any) -> list[str] | None:
     return names if all(isinstance(name, str) for name in names) else None
 
 
-def _as_array(name: str, values: Any, client: Any) -> Any:
+def _as_array(name: str, values: Any, cluster: Cluster | None) -> Any:
     """A Dask array of floats, with chunks of known length, of a Dask array, frame or series."""
     import dask.array as da
 
@@ -196,16 +197,16 @@ def _as_array(name: str, values: Any, client: Any) -> Any:
         widths = (len(kinds),) if values.ndim == 2 else ()
     else:
         raise TypeError(f"{name} is a {type(values).__name__}, but it must be a Dask array or data frame.")
-    return _of_known_length(pieces, dtype, widths, client)
+    return _of_known_length(pieces, dtype, widths, cluster)
 
 
-def _of_known_length(pieces: list[Any], dtype: Any, widths: tuple[int, ...], client: Any) -> Any:
+def _of_known_length(pieces: list[Any], dtype: Any, widths: tuple[int, ...], cluster: Cluster | None) -> Any:
     import dask
     import dask.array as da
 
     arrays = [dask.delayed(np.asarray)(piece, dtype=dtype) for piece in pieces]
     counts = [dask.delayed(len)(piece) for piece in pieces]
-    lengths = dask.compute(*counts) if client is None else client.gather(client.compute(counts))
+    lengths = list(computed(counts, cluster))
     filled = [
         da.from_delayed(array, (length, *widths), dtype=dtype)
         for array, length in zip(arrays, lengths, strict=True)
@@ -219,12 +220,12 @@ def _float_type(kinds: list[Any]) -> Any:
     return np.dtype(np.float32) if all(str(kind).lower() == "float32" for kind in kinds) else np.dtype(np.float64)
 
 
-def _aligned(name: str, values: Any, n_rows: int, ends: list[int], client: Any) -> Any:
+def _aligned(name: str, values: Any, n_rows: int, ends: list[int], cluster: Cluster | None) -> Any:
     """Targets or weights in float64, cut like the inputs; small enough to be passed from memory, too."""
     import dask.array as da
 
     if is_dask_collection(values):
-        array = _as_array(name, values, client)
+        array = _as_array(name, values, cluster)
     else:
         from scne.estimators._data import check_target
 

@@ -192,8 +192,9 @@ def _training_files(
     files = given.X
     if not files.target_names:
         raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
-    client = None if given.client is None else check_client(given.client)
-    learned = learn_files(files, search_rows, seed, checkpoint, client, check_threads(estimator.n_jobs))
+    kept = None if checkpoint is None else checkpoint.folder
+    cluster = None if given.client is None else check_client(given.client, kept)
+    learned = learn_files(files, search_rows, seed, checkpoint, cluster, check_threads(estimator.n_jobs))
     encoder = learned.encoder
     if learned.source.n_rows < 2:
         raise ValueError(f"{files.path} holds 1 row, but a fit needs at least 2.")

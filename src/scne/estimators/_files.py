@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from scne.estimators._checkpoint import Checkpoint, Form
 from scne.estimators._cluster import ClusterRows, learn_files_on_cluster, rows_on_cluster
+from scne.estimators._cluster_results import Cluster
 from scne.estimators._engines import open_engine
 from scne.estimators._members import BlockStatistics, statistics_form, statistics_to_store, stored_statistics
 from scne.passes import Engine, announce, stripe_rows
@@ -50,7 +51,7 @@ def learn_files(
     sample_size: int | None,
     seed: int,
     checkpoint: Checkpoint | None = None,
-    client: Any = None,
+    cluster: Cluster | None = None,
     threads: int = 1,
 ) -> LearnedFiles:
     """The first pass: learn the encoder and the columns' statistics, count the rows, and draw those of the search.
@@ -62,7 +63,7 @@ def learn_files(
         Rows of the search; None takes all of them into memory.
     seed : int
     checkpoint : Checkpoint or None
-    client : distributed.Client or None
+    cluster : Cluster or None
         Whose workers read the files, if any.
     threads : int
         In this process; what is learned does not depend on it.
@@ -72,12 +73,12 @@ def learn_files(
     kept = _kept_sample(files, checkpoint) if checkpoint else None
     if kept is not None:
         sample, encoder, statistics = kept
-        return LearnedFiles(_source(files, encoder, client), sample, encoder, statistics)
+        return LearnedFiles(_source(files, encoder, cluster), sample, encoder, statistics)
 
-    if client is None:
+    if cluster is None:
         learner, drawn = _look_through(files, sample_size, seed, threads)
     else:
-        learner, drawn = learn_files_on_cluster(files, sample_size, seed, client)
+        learner, drawn = learn_files_on_cluster(files, sample_size, seed, cluster)
     encoder = learner.finish()
     statistics = learner.statistics(), learner.targets
     columns = [np.asarray(drawn[name].cast(pa.float64())) for name in files.target_names]
@@ -87,7 +88,7 @@ def learn_files(
         arrays = {"sample": sample.inputs, "sample_targets": sample.targets, "encoder": _to_json(encoder.to_dict())}
         arrays |= statistics_to_store("inputs", statistics[0]) | statistics_to_store("targets", statistics[1])
         checkpoint.save("sample", arrays if weights is None else {**arrays, "weights": weights})
-    return LearnedFiles(_source(files, encoder, client), sample, encoder, statistics)
+    return LearnedFiles(_source(files, encoder, cluster), sample, encoder, statistics)
 
 
 def _kept_sample(files: "FileRows", checkpoint: Checkpoint) -> tuple[ArrayRows, "Encoder", BlockStatistics] | None:
@@ -150,10 +151,10 @@ def _look_through(files: "FileRows", sample_size: int | None, seed: int, threads
     return learned, drawer.finish().table
 
 
-def _source(files: "FileRows", encoder: "Encoder", client: Any) -> RowSource | ClusterRows:
+def _source(files: "FileRows", encoder: "Encoder", cluster: Cluster | None) -> RowSource | ClusterRows:
     from scne.rows import encoded_rows
 
-    return encoded_rows(files, encoder) if client is None else rows_on_cluster(files, encoder, client)
+    return encoded_rows(files, encoder) if cluster is None else rows_on_cluster(files, encoder, cluster)
 
 
 def predict_batches(model: Any, files: "FileRows") -> Iterator[tuple[Any, NDArray[np.float64]]]:

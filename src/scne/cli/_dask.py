@@ -1,0 +1,99 @@
+"""The Dask cluster of `scne fit --dask`: connected to, or started on this machine, and closed at the end."""
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+from rich.console import Console
+
+from scne.estimators import ScneWarning, without_password
+from scne.passes import available_threads
+
+_SECONDS_TO_CONNECT = 5
+_LOOPBACK = "127.0.0.1"
+# These have levels of their own in Dask's configuration, so that the level of their parent does not reach them.
+_LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application", "asyncio")
+
+
+@contextmanager
+def dask_client(address: str | None) -> Iterator[Any]:
+    """A client of the cluster at an address, or of one started here ("local"), closed at the end; None without one."""
+    if address is None:
+        yield None
+        return
+    try:
+        import distributed  # noqa: F401
+    except ImportError as error:
+        raise ValueError("--dask needs Dask, which is not installed: pip install scne[dask].") from error
+    # The command tells in one sentence what went wrong; Dask's threads would add pages of their own.
+    for name in _LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    with ExitStack() as stack:
+        stack.enter_context(_plain_warnings())
+        client = _local(stack) if address == "local" else _connected(address)
+        stack.callback(_close, client)
+        yield client
+
+
+def _local(stack: ExitStack) -> Any:
+    """A cluster on this machine that no other machine can reach."""
+    from distributed import Client, LocalCluster
+
+    cluster = LocalCluster(
+        n_workers=available_threads(),
+        # One thread each: a task keeps one core busy, and processes share no interpreter lock.
+        threads_per_worker=1,
+        processes=True,
+        host=_LOOPBACK,
+        # Without an address, or with a port alone, some versions of Dask listen on every interface of the machine.
+        dashboard_address=f"{_LOOPBACK}:0",
+        scheduler_kwargs={"dashboard": False},
+        silence_logs=logging.CRITICAL,
+    )
+    stack.callback(_close, cluster)
+    return Client(cluster)
+
+
+def _connected(address: str) -> Any:
+    from distributed import Client
+
+    shown = without_password(address)
+    try:
+        return Client(address, timeout=_SECONDS_TO_CONNECT)
+    except (OSError, ValueError, TypeError) as error:
+        # Dask quotes the address, with or without its scheme.
+        reason = str(error).replace(address.rpartition("://")[2], shown.rpartition("://")[2])
+        advice = (
+            "start one with `dask scheduler` and give its address, such as tcp://host:8786, or 'local'"
+            if not address.startswith("tls:")
+            else "see that it runs, and that Dask's configuration names the certificates (distributed.comm.tls, or "
+            "the variables DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ..__CLIENT__CERT and ..__CLIENT__KEY)"
+        )
+        raise ValueError(
+            f"--dask is {shown!r}, but no Dask scheduler answers there within {_SECONDS_TO_CONNECT} s; {advice}. Dask "
+            f"says: {reason}"
+        ) from error
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Print scne's own warnings as sentences, without the line of code that gave them."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, ScneWarning):
+                Console(stderr=True).print(str(message), markup=False, soft_wrap=True, highlight=False)
+            else:
+                usual(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield
+
+
+def _close(part: Any) -> None:
+    # Whatever a broken cluster raises while it is taken down would hide why it is taken down.
+    with suppress(Exception):
+        part.close()
