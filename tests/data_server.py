@@ -6,9 +6,10 @@ import hashlib
 import io
 import tarfile
 import threading
+import time
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -33,6 +34,11 @@ class Served:
     status: int = 200
     statuses: list[int] = field(default_factory=list)
     drops: list[int] = field(default_factory=list)
+    location: str | None = None  # where it is redirected to
+    content_type: str | None = None
+    announced: int | None = -1  # another length than that of the content, or none at all
+    again: float | None = None  # the content over and over, with so many seconds between
+    slow_headers: float | None = None  # one header after the other, with so many seconds between
     hold: threading.Event | None = None
 
 
@@ -75,6 +81,12 @@ class Handler(BaseHTTPRequestHandler):
         if status >= 400:
             self.send_error(status)
             return
+        if served.location is not None:
+            self.send_response(302)
+            self.send_header("Location", served.location)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         size, start = len(served.content), 0
         unchanged = asked.if_range in (None, served.etag)
         if asked.range and served.ranges and unchanged:
@@ -87,17 +99,32 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {start}-{size - 1}/{size}")
         else:
             self.send_response(200)
-        self.send_header("Content-Length", str(size - start))
+        if served.announced is not None:
+            self.send_header("Content-Length", str(size - start if served.announced == -1 else served.announced))
         if served.etag:
             self.send_header("ETag", served.etag)
-        self.end_headers()
-        self._send(served, asked, start)
+        if served.content_type:
+            self.send_header("Content-Type", served.content_type)
+        # The client hangs up on what does not end.
+        with suppress(OSError):
+            while served.slow_headers is not None:
+                self.flush_headers()
+                self.send_header("X-More", "to come")
+                time.sleep(served.slow_headers)
+            self.end_headers()
+            self._send(served, asked, start)
 
     def _send(self, served: Served, asked: Asked, start: int) -> None:
         body = served.content[start:]
         cut = served.drops.pop(0) if served.drops else None
         self.wfile.write(body[:cut])
         asked.sent = len(body[:cut])
+        while served.again is not None:
+            time.sleep(served.again)
+            self.wfile.write(body)
+            asked.sent += len(body)
+        if served.announced != -1:
+            self.close_connection = True
         if cut is None:
             return
         self.wfile.flush()
@@ -162,20 +189,18 @@ def packed(kind: str, name: str, text: bytes) -> bytes:
     if kind == "bz2":
         return bz2.compress(text, 1)
     if kind == "zip":
-        return _zipped({"readme.txt": b"nothing", f"folder/{name}": text})
+        return zipped({"readme.txt": b"nothing", f"folder/{name}": text})
     if kind == "tar.gz":
-        return gzip.compress(
-            _tarred({"regression/Other/Other.data": b"1,2\n", f"./regression/Twitter/{name}": text}), 1
-        )
+        return gzip.compress(tarred({"regression/Other/Other.data": b"1,2\n", f"./regression/Twitter/{name}": text}), 1)
     assert kind == "zip of tar.gz"
-    other = gzip.compress(_tarred({"classification/Twitter/labels.data": b"1,2\n"}))
-    return _zipped({"classification.tar.gz": other, "regression.tar.gz": packed("tar.gz", name, text)})
+    other = gzip.compress(tarred({"classification/Twitter/labels.data": b"1,2\n"}))
+    return zipped({"classification.tar.gz": other, "regression.tar.gz": packed("tar.gz", name, text)})
 
 
 KINDS = ("text", "gz", "bz2", "zip", "tar.gz", "zip of tar.gz")
 
 
-def _zipped(files: dict[str, bytes]) -> bytes:
+def zipped(files: dict[str, bytes]) -> bytes:
     memory = io.BytesIO()
     with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, content in files.items():
@@ -183,7 +208,7 @@ def _zipped(files: dict[str, bytes]) -> bytes:
     return memory.getvalue()
 
 
-def _tarred(files: dict[str, bytes]) -> bytes:
+def tarred(files: dict[str, bytes]) -> bytes:
     memory = io.BytesIO()
     with tarfile.open(fileobj=memory, mode="w") as archive:
         for name, content in files.items():

@@ -17,12 +17,21 @@ from email.message import Message
 from pathlib import Path
 
 from scne.datasets._errors import DatasetError
+from scne.datasets._http import TIMEOUT, open_url
 from scne.datasets._records import Remote
 from scne.passes import announce
 
 CHUNK = 1 << 18
-TIMEOUT = 30.0
 MEGABYTE = 1_000_000
+# For a file of unknown size.
+LARGEST_FILE = 2_000_000_000
+# A server that sends a byte now and then would keep any timeout of the socket from running out.
+PACE_SECONDS = 60.0
+PACE_BYTES = 60_000
+# Tries in all, however many of them brought some bytes.
+MOST_TRIES = 200
+# What captive portals and error pages with status 200 begin with.
+PAGES = (b"<!doctype html", b"<html")
 # Answers that another try may change.
 PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 BROKEN = (OSError, http.client.HTTPException)
@@ -30,6 +39,14 @@ BROKEN = (OSError, http.client.HTTPException)
 
 class _Interrupted(Exception):
     """The line dropped or the server is busy; what came so far is kept."""
+
+
+class _TooMuch(Exception):
+    """More bytes than the file may have."""
+
+
+class _NotTheFile(Exception):
+    """What comes cannot be the file, or would take for ever to come."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +64,15 @@ class _Seen:
         return self.last_modified if self.etag.startswith("W/") or not self.etag else self.etag
 
 
-def download(remote: Remote, part: Path, *, n_retries: int = 3, delay: float = 1.0, stage: str = "downloading") -> bool:
+def download(
+    remote: Remote,
+    part: Path,
+    *,
+    limit: int = LARGEST_FILE,
+    n_retries: int = 3,
+    delay: float = 1.0,
+    stage: str = "downloading",
+) -> bool:
     """Bring the bytes of a remote file to `part`, going on with those that are there already.
 
     Parameters
@@ -55,6 +80,8 @@ def download(remote: Remote, part: Path, *, n_retries: int = 3, delay: float = 1
     remote : Remote
     part : Path
         The partial file; a JSON file beside it says which address its bytes came from.
+    limit : int
+        Bytes that the file may have at most, whatever the server says of it.
     n_retries : int
         Tries after the first that may fail one after the other without a byte of progress.
     delay : float
@@ -70,19 +97,23 @@ def download(remote: Remote, part: Path, *, n_retries: int = 3, delay: float = 1
     Raises
     ------
     DatasetError
-        With the address and what the server answered.
+        With the address and what the server answered; also for a file over the limit, a web page in its place, and
+        fewer than 60,000 bytes in a minute.
     """
-    furthest, failures, kept = -1, 0, bool(_kept_bytes(remote, part))
+    if _kept_bytes(remote, part) > limit:
+        discard(part)
+    furthest, failures, tries, kept = -1, 0, 0, bool(_kept_bytes(remote, part))
     while True:
+        tries += 1
         try:
-            _receive(remote, part, stage)
+            _receive(remote, part, limit, stage)
             return kept
         except _Interrupted as error:
             size = part.stat().st_size if part.exists() else 0
             # A line that drops every few minutes but moves on each time is not a failure.
             failures = 1 if size > furthest else failures + 1
             furthest = max(furthest, size)
-            if failures > n_retries:
+            if failures > n_retries or tries >= MOST_TRIES:
                 raise DatasetError(f"{remote.url}: {error}") from error
             time.sleep(delay * 2 ** (failures - 1))
 
@@ -111,7 +142,7 @@ def _kept_bytes(remote: Remote, part: Path) -> int:
     return part.stat().st_size
 
 
-def _receive(remote: Remote, part: Path, stage: str) -> None:
+def _receive(remote: Remote, part: Path, limit: int, stage: str) -> None:
     """One request for what is missing."""
     if not remote.url.startswith(("http://", "https://")):
         raise DatasetError(f"{remote.url}: only addresses that begin with http:// or https:// can be fetched")
@@ -120,10 +151,11 @@ def _receive(remote: Remote, part: Path, stage: str) -> None:
     if seen is not None and seen.total == start:
         return
     try:
-        response = urllib.request.urlopen(_request(remote, start, seen), timeout=TIMEOUT)
+        response = open_url(_request(remote, start, seen))
     except urllib.error.HTTPError as error:
         with error:
-            answer = f"it answered {error.code} {error.reason}"
+            # Words of a redirect loop have several lines.
+            answer = f"it answered {error.code} {str(error.reason).splitlines()[0] if error.reason else ''}".rstrip()
         if error.code == 416 and start:
             discard(part)
             raise _Interrupted(f"{answer}: the file there is another one now") from error
@@ -139,7 +171,18 @@ def _receive(remote: Remote, part: Path, stage: str) -> None:
             raise _Interrupted("it sent another stretch of the file than the one asked for")
         if response.status != 206:
             start = 0
-        _store(response, part, start, now, stage)
+        if now.total is not None and now.total > limit:
+            discard(part)
+            raise DatasetError(f"{remote.url}: it announces {now.total:,} bytes, but the file has at most {limit:,}")
+        try:
+            _store(response, part, start, now, limit, stage)
+        except _TooMuch as error:
+            discard(part)
+            raise DatasetError(
+                f"{remote.url}: it sends more than the {limit:,} bytes that the file may have"
+            ) from error
+        except _NotTheFile as error:
+            raise DatasetError(f"{remote.url}: {error}") from error
 
 
 def _request(remote: Remote, start: int, seen: _Seen | None) -> urllib.request.Request:
@@ -154,7 +197,8 @@ def _request(remote: Remote, start: int, seen: _Seen | None) -> urllib.request.R
 
 def _described(url: str, status: int, headers: Mapping[str, str] | Message) -> _Seen:
     length = headers.get("Content-Range", "").rpartition("/")[2] if status == 206 else headers.get("Content-Length", "")
-    total = int(length) if length.isdecimal() else None
+    # Python refuses to read numbers of thousands of digits.
+    total = int(length[:18]) if length.isdecimal() else None
     return _Seen(url, headers.get("ETag", ""), headers.get("Last-Modified", ""), total)
 
 
@@ -166,25 +210,42 @@ def _goes_on(headers: Message, start: int, seen: _Seen | None, now: _Seen) -> bo
     return all(a == b for a, b in same)
 
 
-def _store(response: http.client.HTTPResponse, part: Path, start: int, now: _Seen, stage: str) -> None:
+def _store(response: http.client.HTTPResponse, part: Path, start: int, now: _Seen, limit: int, stage: str) -> None:
+    chunk = _piece(response)
+    if not start and (_is_page(response.headers) or chunk.lstrip()[:20].lower().startswith(PAGES)):
+        # Before the file is opened: a page to log in at must not cost what was downloaded before.
+        raise _NotTheFile("it sent a web page in place of the file")
     with open(part, "ab" if start else "wb") as file:
         # After the file was emptied: a note never describes bytes of another file.
         _note(part).write_text(json.dumps(asdict(now)), encoding="utf-8")
-        done = start
-        while True:
-            try:
-                chunk = response.read1(CHUNK)
-            except BROKEN as error:
-                raise _Interrupted(_reason(error)) from error
-            if not chunk:
-                break
-            # Not inside the `try`: a full disk is no fault of the server.
-            file.write(chunk)
+        done, since, then = start, time.monotonic(), start
+        while chunk:
             done += len(chunk)
+            if done > limit:
+                raise _TooMuch
+            # Not inside the `try` of `_piece`: a full disk is no fault of the server.
+            file.write(chunk)
             announce(stage, done // MEGABYTE, max((now.total or done) // MEGABYTE, 1))
+            if time.monotonic() - since > PACE_SECONDS:
+                if done - then < PACE_BYTES:
+                    raise _NotTheFile(f"it sent {done - then:,} bytes in {PACE_SECONDS:.0f} s, which is given up")
+                since, then = time.monotonic(), done
+            chunk = _piece(response)
     if now.total is not None and done < now.total:
         raise _Interrupted(f"the connection ended after {done:,} of {now.total:,} bytes")
     announce(stage, max(done // MEGABYTE, 1), max(done // MEGABYTE, 1))
+
+
+def _piece(response: http.client.HTTPResponse) -> bytes:
+    try:
+        return response.read1(CHUNK)
+    except (*BROKEN, ValueError) as error:
+        # A chunk whose length is no number is a ValueError in some versions of Python.
+        raise _Interrupted(_reason(error)) from error
+
+
+def _is_page(headers: Message) -> bool:
+    return headers.get_content_type() in ("text/html", "application/xhtml+xml") and "Content-Type" in headers
 
 
 def _reason(error: Exception) -> str:

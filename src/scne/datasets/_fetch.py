@@ -93,6 +93,23 @@ def partial_bytes(record: DatasetRecord, home: Path) -> int:
     return sum(part.stat().st_size for part in parts if part.exists())
 
 
+def largest_download(record: DatasetRecord) -> int:
+    """Bytes that any file of a data set may have: those of its text and a quarter, packed or not.
+
+    Examples
+    --------
+    >>> from scne.datasets import DATASETS
+    >>> largest_download(DATASETS["twitter"])
+    355065258
+    """
+    return record.text.n_bytes * 5 // 4 + MEGABYTE
+
+
+def _largest_content(record: DatasetRecord) -> int:
+    """Bytes that a file of a data set may unpack to, with the other files in its archive."""
+    return record.text.n_bytes * 4 + 16 * MEGABYTE
+
+
 def _usual_places(record: DatasetRecord) -> tuple[Place, ...]:
     mirror = os.environ.get(MIRROR_VARIABLE, "").rstrip("/")
     if not mirror or not record.places:
@@ -131,7 +148,8 @@ def _from_place(record: DatasetRecord, home: Path, place: Place, n_retries: int,
                 kept = True
             else:
                 stage = f"downloading {record.name} (MB)"
-                kept |= download(remote, part, n_retries=n_retries, delay=delay, stage=stage)
+                limit = largest_download(record)
+                kept |= download(remote, part, limit=limit, n_retries=n_retries, delay=delay, stage=stage)
         try:
             checked = _verify(record, parts, place)
             for part, archive in zip(parts, whole, strict=True):
@@ -157,7 +175,7 @@ def _verify(record: DatasetRecord, paths: Sequence[Path], place: Place) -> str:
         return verify_text(record, paths[0])
     for path in paths:
         # To the end: the checksums within a compressed file tell whether it is whole.
-        with open_member(path) as stream:
+        with open_member(path, limit=_largest_content(record)) as stream:
             while stream.read(CHUNK):
                 pass
     return UNVERIFIED
@@ -178,7 +196,7 @@ def verify_text(record: DatasetRecord, path: Path) -> str:
     """
     text = record.text
     digest, size = hashlib.new(text.algorithm, usedforsecurity=False), 0
-    with open_member(path, text.name, text.container) as stream:
+    with open_member(path, text.name, text.container, _largest_content(record)) as stream:
         # One byte too many is enough to know, and a crafted archive could go on for ever.
         while size <= text.n_bytes and (chunk := stream.read(CHUNK)):
             digest.update(chunk)
@@ -201,10 +219,11 @@ def _label(algorithm: str) -> str:
 def _batches(record: DatasetRecord, paths: Sequence[Path], place: Place) -> Iterator[pa.RecordBatch]:
     for path in paths:
         if place.layout == "text":
-            with open_member(path, record.text.name, record.text.container) as stream:
+            text = record.text
+            with open_member(path, text.name, text.container, _largest_content(record)) as stream:
                 yield from text_batches(stream, record)
         else:
-            with open_member(path) as stream:
+            with open_member(path, limit=_largest_content(record)) as stream:
                 yield from svmlight_batches(stream, record)
 
 

@@ -14,6 +14,8 @@ from scne.datasets._errors import DatasetError
 from scne.datasets._records import DatasetRecord
 
 BLOCK = 1 << 23
+# Lines of svmlight may be two bytes long and become rows of all columns: a larger block could fill the memory.
+SVMLIGHT_BLOCK = 1 << 19
 
 
 def text_batches(stream: BinaryIO, record: DatasetRecord) -> Iterator[pa.RecordBatch]:
@@ -44,7 +46,9 @@ def svmlight_batches(stream: BinaryIO, record: DatasetRecord) -> Iterator[pa.Rec
 
     rest = b""
     while True:
-        piece = stream.read(BLOCK)
+        piece = stream.read(SVMLIGHT_BLOCK)
+        if len(rest) > SVMLIGHT_BLOCK:
+            raise DatasetError(f"The file cannot be read as {record.title}: a line has more than {len(rest):,} bytes.")
         whole, cut, rest = (rest + piece).rpartition(b"\n") if piece else (rest, b"", b"")
         if whole.strip():
             try:

@@ -157,6 +157,9 @@ def _sound(batches: Iterable[pa.RecordBatch], record: DatasetRecord) -> Iterator
                     f"{low:g} and {high:g}."
                 )
         n_rows += len(batch)
+        if n_rows > record.n_rows:
+            # Before the end: a crafted file would fill the disk first.
+            raise DatasetError(f"The file has more than the {record.n_rows:,} rows of {record.title}.")
         yield batch
     if n_rows != record.n_rows:
         raise DatasetError(f"The file has {n_rows:,} rows, but {record.title} has {record.n_rows:,}.")
