@@ -144,7 +144,9 @@ class _Watch:
             self._told = True
             trouble = "does not answer" if workers is None else "has no workers"
             warnings.warn(
-                f"The Dask scheduler at {address} {trouble}; waiting {self.limit:g} s for it.", ScneWarning, stacklevel=2
+                f"The Dask scheduler at {address} {trouble}; waiting at most {self.limit:g} s.",
+                ScneWarning,
+                stacklevel=2,
             )
 
 
