@@ -1,6 +1,8 @@
 """The Dask cluster of `scne fit --dask`: connected to, or started on this machine, and closed at the end."""
 
 import logging
+import signal
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -32,14 +34,17 @@ def dask_client(address: str | None) -> Iterator[Any]:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         stack.enter_context(_plain_warnings())
-        client = _local(stack) if address == "local" else _connected(address)
-        stack.callback(_close, client)
+        with _signals_held():
+            if address == "local":
+                address = _started(stack)
+            client = _connected(address)
+            stack.callback(_close, client)
         yield client
 
 
-def _local(stack: ExitStack) -> Any:
-    """A cluster on this machine that no other machine can reach."""
-    from distributed import Client, LocalCluster
+def _started(stack: ExitStack) -> str:
+    """The address of a cluster on this machine that no other machine can reach."""
+    from distributed import LocalCluster
 
     cluster = LocalCluster(
         n_workers=available_threads(),
@@ -53,7 +58,7 @@ def _local(stack: ExitStack) -> Any:
         silence_logs=logging.CRITICAL,
     )
     stack.callback(_close, cluster)
-    return Client(cluster)
+    return str(cluster.scheduler_address)
 
 
 def _connected(address: str) -> Any:
@@ -93,7 +98,33 @@ def _plain_warnings() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Hold Ctrl-C and SIGTERM back until the block has ended: a cluster that is half started cannot be closed.
+
+    The threads and processes that are started inside never see a Ctrl-C, which a terminal sends to all of them: it is
+    this process that ends them, and says so once.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    usual = signal.getsignal(signal.SIGTERM)
+    received: list[int] = []
+    # Not in the mask, which the workers inherit: SIGTERM is how they are ended.
+    if callable(usual):
+        signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        if callable(usual):
+            signal.signal(signal.SIGTERM, usual)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if received:
+            signal.raise_signal(signal.SIGTERM)
+
+
 def _close(part: Any) -> None:
     # Whatever a broken cluster raises while it is taken down would hide why it is taken down.
-    with suppress(Exception):
+    with _signals_held(), suppress(Exception):
         part.close()
