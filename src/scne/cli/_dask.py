@@ -6,6 +6,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing import resource_tracker
 from typing import Any
 
 from rich.console import Console
@@ -108,6 +109,8 @@ def _signals_held() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    # It would let SIGINT through again when it is started, in the thread that starts the first worker.
+    resource_tracker.ensure_running()
     usual = signal.getsignal(signal.SIGTERM)
     received: list[int] = []
     # Not in the mask, which the workers inherit: SIGTERM is how they are ended.
@@ -126,5 +129,5 @@ def _signals_held() -> Iterator[None]:
 
 def _close(part: Any) -> None:
     # Whatever a broken cluster raises while it is taken down would hide why it is taken down.
-    with _signals_held(), suppress(Exception):
+    with suppress(Exception):
         part.close()

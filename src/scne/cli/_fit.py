@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scne.cli._dask import dask_client
 from scne.cli._signals import Stopped
-from scne.estimators import Checkpoint, SCNERegressor, SCNRegressor
+from scne.estimators import Checkpoint, ClusterError, SCNERegressor, SCNRegressor
 from scne.models import ModelSummary, describe_model, save_model
 from scne.rows import open_rows, read_groups
 
@@ -71,14 +71,14 @@ def run_fit(
 
 @contextmanager
 def _progress_kept(folder: Path | None) -> Iterator[Checkpoint | None]:
-    """The checkpoint in a folder; who stops the fit is told what is kept of it."""
+    """The checkpoint in a folder; who stops the fit, or loses its cluster, is told what is kept of it."""
     try:
         if folder is None:
             yield None
         else:
             with Checkpoint(folder) as kept:
                 yield kept
-    except Stopped as stopped:
+    except (Stopped, ClusterError) as stopped:
         if not hasattr(stopped, "__notes__"):
             stopped.add_note(
                 "Nothing was written. With --checkpoint FOLDER a fit keeps its progress, and resumes."

@@ -11,13 +11,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.estimators._cluster_results import Cluster, without_password
+from scne.estimators._cluster_results import Cluster, ClusterError, without_password
 from scne.passes import announce, available_threads, single_threaded_blas, stripe_rows
 from scne.rows import ArrayRows, RowBlock
 
@@ -256,7 +255,7 @@ def rows_on_cluster(files: "FileRows", encoder: "Encoder", cluster: Cluster) -> 
     return ClusterRows(source.n_rows, source.n_columns, file_partitions(source.n_rows), source.stripes, cluster)
 
 
-def check_client(client: Any, checkpoint: Path | None = None) -> Cluster | None:
+def check_client(client: Any) -> Cluster | None:
     """The cluster of a client that was passed, or of the one that Dask would use; None when there is none."""
     if client is None:
         if "distributed" not in sys.modules:
@@ -272,5 +271,5 @@ def check_client(client: Any, checkpoint: Path | None = None) -> Cluster | None:
     if client.asynchronous:
         raise TypeError("client is asynchronous, but a fit waits for its sums; pass Client(..., asynchronous=False).")
     if client.status == "closed" or client.scheduler is None:
-        raise ValueError("client is closed, or has lost its scheduler; pass one that is connected.")
-    return Cluster(client, without_password(client.scheduler.address), checkpoint)
+        raise ClusterError("client is closed, or has lost its scheduler; pass one that is connected.")
+    return Cluster(client, without_password(client.scheduler.address))

@@ -8,9 +8,9 @@ import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from scne.estimators._warnings import ScneWarning
 
@@ -22,7 +22,10 @@ _SECONDS_BEFORE_TELLING = 3.0
 
 
 class ClusterError(OSError):
-    """A Dask cluster cannot go on with a fit: its scheduler or its workers are gone."""
+    """A Dask cluster cannot go on with a fit: its scheduler or its workers are gone.
+
+    No `ValueError`: what a fit has kept in its checkpoint stays there.
+    """
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,10 @@ class Cluster:
     client : distributed.Client
     address : str
         The scheduler's, without a password: a client forgets it once it has lost the scheduler.
-    checkpoint : Path or None
-        Where the fit keeps its progress.
     """
 
     client: Any
     address: str
-    checkpoint: Path | None = None
 
     def results(self, tasks: list[Any]) -> Iterator[Any]:
         """Results of delayed tasks in their order, each released once it is here.
@@ -57,7 +57,7 @@ class Cluster:
             # A client that has lost its scheduler is closed; what it raises then differs between versions of Dask.
             if self.client.status in ("running", "newly-created"):
                 raise
-            self.fail(f"The connection to the Dask scheduler at {self.address} was lost", error)
+            raise self.lost() from error
         try:
             for place, future in enumerate(futures):
                 result = self._result(future, watch)
@@ -68,11 +68,9 @@ class Cluster:
         finally:
             unused = [future for future in futures if future is not None]
             if unused and self.client.status == "running":
-                self.client.cancel(unused)
-
-    def fail(self, what: str, error: BaseException | None = None) -> NoReturn:
-        """Raise what happened, with what was kept and how to resume."""
-        raise ClusterError(f"{what}. {_what_was_kept(self.checkpoint)}") from error
+                # What goes wrong here would hide why the results are not wanted any more.
+                with suppress(Exception):
+                    self.client.cancel(unused)
 
     def _result(self, future: Any, watch: "_Watch") -> Any:
         from distributed.scheduler import KilledWorker
@@ -82,14 +80,12 @@ class Cluster:
             try:
                 failure = _failure(future, watch)
             except CancelledError as error:
-                self.fail(f"The connection to the Dask scheduler at {self.address} was lost", error)
+                raise self.lost() from error
             if isinstance(failure, KilledWorker):
-                self.fail(
+                raise ClusterError(
                     f"Workers of the Dask cluster at {self.address} died again and again on the same rows, most likely "
-                    "for want of memory; give them more, or make the partitions smaller. Dask says: "
-                    f"{str(failure).rstrip('.')}",
-                    failure,
-                )
+                    f"for want of memory; give them more, or make the partitions smaller. Dask says: {failure}"
+                ) from failure
             if failure is not None:
                 raise failure
             try:
@@ -99,7 +95,14 @@ class Cluster:
                 watch.look()
                 patience *= 2
             except (CancelledError, OSError) as error:
-                self.fail(f"The connection to the Dask scheduler at {self.address} was lost", error)
+                raise self.lost() from error
+
+    def lost(self) -> ClusterError:
+        """The error for a scheduler that is gone."""
+        return ClusterError(
+            f"The connection to the Dask scheduler at {self.address} was lost; see whether it still runs, and what its "
+            "log says."
+        )
 
 
 def _failure(future: Any, watch: "_Watch") -> BaseException | None:
@@ -123,7 +126,7 @@ class _Watch:
     def look(self) -> None:
         client, address = self.cluster.client, self.cluster.address
         if client.status in ("closing", "closed"):
-            self.cluster.fail(f"The connection to the Dask scheduler at {address} was lost")
+            raise self.cluster.lost()
         try:
             workers = client.sync(client.scheduler.ncores, callback_timeout=self.limit)
         except (OSError, AttributeError):
@@ -134,11 +137,11 @@ class _Watch:
             self._last_good, self._told = time.monotonic(), False
         elif waited >= self.limit:
             if workers is None:
-                self.cluster.fail(f"The Dask scheduler at {address} did not answer for {self.limit:g} s")
-            self.cluster.fail(
+                raise ClusterError(f"The Dask scheduler at {address} did not answer for {self.limit:g} s.")
+            raise ClusterError(
                 f"The Dask scheduler at {address} had no workers for {self.limit:g} s. Start workers with `dask worker "
                 f"{address}`; for a cluster that takes longer to start, set the environment variable DASK_SCNE__WAIT "
-                "to more seconds"
+                "to more seconds."
             )
         elif waited >= _SECONDS_BEFORE_TELLING and not self._told:
             self._told = True
@@ -170,7 +173,7 @@ def worker_wait() -> float:
     except (ValueError, KeyError, TypeError, AttributeError):
         seconds = -1.0
     if not 0 < seconds < float("inf"):
-        raise ValueError(
+        raise ClusterError(
             f"{_WAIT_KEY} in Dask's configuration (DASK_SCNE__WAIT) is {setting!r}, but it must be a number of seconds "
             "above 0, or text such as '5 minutes'."
         )
@@ -190,11 +193,3 @@ def without_password(address: str) -> str:
     # Not by `urlsplit`, which refuses the addresses that a user mistyped.
     scheme, slashes, rest = address.rpartition("://")
     return scheme + slashes + rest.partition("?")[0].rpartition("@")[2]
-
-
-def _what_was_kept(checkpoint: Path | None) -> str:
-    if checkpoint is None:
-        return "Nothing was kept: a fit on files with a checkpoint can be resumed."
-    if not any(checkpoint.glob("*.npz")):
-        return f"Nothing was finished yet that could be kept in the checkpoint {str(checkpoint)!r}."
-    return f"What was finished is kept in the checkpoint {str(checkpoint)!r}: run the same fit again to resume."

@@ -192,8 +192,7 @@ def _training_files(
     files = given.X
     if not files.target_names:
         raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
-    kept = None if checkpoint is None else checkpoint.folder
-    cluster = None if given.client is None else check_client(given.client, kept)
+    cluster = None if given.client is None else check_client(given.client)
     learned = learn_files(files, search_rows, seed, checkpoint, cluster, check_threads(estimator.n_jobs))
     encoder = learned.encoder
     if learned.source.n_rows < 2:
