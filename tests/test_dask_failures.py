@@ -101,6 +101,8 @@ def test_a_cluster_without_workers_is_waited_for_and_given_up(rows, tmp_path):
         process = start_fit(rows(20_000), tmp_path / "m", *SMALL, "--dask", cluster.address)
         line = process.stderr.readline()
         assert "has no workers; waiting at most 60 s" in line
+        # A client only connects.
+        assert listening_addresses(process.pid) == set()
         cluster.add_worker()
         assert ended(process)[0] == 0
 
@@ -206,11 +208,21 @@ def test_certificates_of_dasks_configuration_are_used(rows, tmp_path):
         "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT": str(cert),
         "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY": str(key),
     }
+    required = {"DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "true"}
     files = ("--tls-ca-file", str(ca), "--tls-cert", str(cert), "--tls-key", str(key))
     out, kept = tmp_path / "m.scne", tmp_path / "kept"
     with dask_processes(1, *files, protocol="tls") as cluster:
         options = (*SMALL, "--dask", cluster.address)
         status, errors = ended(start_fit(rows(20_000), out, *options, "--checkpoint", str(kept), **settings))
+        assert status == 0, errors
+        # A local cluster obeys the same configuration: without certificates for its parts it does not start.
+        status, errors = ended(start_fit(rows(20_000), out, *SMALL, "--dask", "local", **settings, **required))
+        assert status == 1
+        assert "--dask is 'local'" in errors
+        parts = {f"DASK_DISTRIBUTED__COMM__TLS__{part}__CERT": str(cert) for part in ("SCHEDULER", "WORKER")}
+        parts |= {f"DASK_DISTRIBUTED__COMM__TLS__{part}__KEY": str(key) for part in ("SCHEDULER", "WORKER")}
+        everywhere = {**settings, **required, **parts}
+        status, errors = ended(start_fit(rows(20_000), out, *SMALL, "--dask", "local", **everywhere))
         assert status == 0, errors
         # Without a certificate, or with one of another authority, nobody gets in.
         status, errors = ended(start_fit(rows(20_000), out, *options))
@@ -232,15 +244,18 @@ def test_certificates_of_dasks_configuration_are_used(rows, tmp_path):
 @pytest.mark.parametrize("share", np.linspace(0.05, 0.95, 8).round(2).tolist())
 def test_a_stopped_fit_leaves_no_process_behind(rows, tmp_path, number, share):
     """At any moment, as a terminal does it: Ctrl-C goes to every process of the group."""
+    seconds = seconds_of_a_fit(rows)
     process = start_fit(rows(200_000), tmp_path / "m", *LONG, "--dask", "local")
-    time.sleep(share * seconds_of_a_fit(rows))
+    # From the first process of the cluster on: before that nothing of Dask runs.
+    wait_until(lambda: descendants(process.pid), "the cluster starts")
+    time.sleep(share * seconds)
     workers = descendants(process.pid)
     if number == signal.SIGINT:
         os.killpg(process.pid, number)
     else:
         process.send_signal(number)
     status, errors = ended(process, 60)
-    # Before the command was loaded there is nothing to say; after the fit nothing to stop.
+    # After the fit there is nothing to stop: then the signal ends the process as it does by default.
     assert status in (0, 128 + number, -number)
     assert status != 128 + number or "Stopped by" in errors
     _, alive = psutil.wait_procs(workers, timeout=20)
@@ -250,7 +265,8 @@ def test_a_stopped_fit_leaves_no_process_behind(rows, tmp_path, number, share):
 @cache
 def seconds_of_a_fit(rows):
     with tempfile.TemporaryDirectory() as folder:
-        begun = time.monotonic()
         process = start_fit(rows(200_000), Path(folder) / "m", *LONG, "--dask", "local")
+        wait_until(lambda: descendants(process.pid), "the cluster starts")
+        begun = time.monotonic()
         assert ended(process, 120)[0] == 0
         return time.monotonic() - begun

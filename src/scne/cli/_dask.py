@@ -47,19 +47,29 @@ def _started(stack: ExitStack) -> str:
     """The address of a cluster on this machine that no other machine can reach."""
     from distributed import LocalCluster
 
-    cluster = LocalCluster(
-        n_workers=available_threads(),
-        # One thread each: a task keeps one core busy, and processes share no interpreter lock.
-        threads_per_worker=1,
-        processes=True,
-        host=_LOOPBACK,
-        # Without an address, or with a port alone, some versions of Dask listen on every interface of the machine.
-        dashboard_address=f"{_LOOPBACK}:0",
-        scheduler_kwargs={"dashboard": False},
-        silence_logs=logging.CRITICAL,
-    )
+    try:
+        cluster = LocalCluster(
+            n_workers=available_threads(),
+            # One thread each: a task keeps one core busy, and processes share no interpreter lock.
+            threads_per_worker=1,
+            processes=True,
+            host=_LOOPBACK,
+            # Without an address, or with a port alone, some versions of Dask listen on every interface of the machine.
+            dashboard_address=f"{_LOOPBACK}:0",
+            scheduler_kwargs={"dashboard": False},
+            silence_logs=logging.CRITICAL,
+        )
+    except (OSError, RuntimeError, TypeError, ValueError) as error:
+        raise OSError(f"--dask is 'local', but its cluster did not start. Dask says: {_innermost(error)}") from error
     stack.callback(_close, cluster)
     return str(cluster.scheduler_address)
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """What an error began with: Dask wraps its own several times."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def _connected(address: str) -> Any:
