@@ -206,7 +206,7 @@ class TestCsv:
         (tmp_path / "0.csv").write_text("a,t,y\n,2013-01-01,3\n")
         (tmp_path / "1.csv").write_text("y,t,a\n3.5,2013-01-01 12:30:00,north\n")
         files = open_rows(tmp_path, target="y")
-        assert files.schema.field("t").type == pa.timestamp("s")
+        assert files.schema.field("t").type == pa.timestamp("us")
         assert pa.Table.from_batches(files.batches())["a"].to_pylist() == [None, "north"]
 
     def test_kinds_keep_codes_as_they_are_written(self, tmp_path):
