@@ -17,6 +17,7 @@ from scne.estimators._data import all_or_nothing, check_prediction_inputs
 from scne.estimators._engines import open_engine
 from scne.estimators._files import is_file_rows
 from scne.estimators._scores import scored
+from scne.estimators._weight_scale import SettledWeights, scaled_weights
 from scne.rows import Array, is_foreign, like, namespace_of, to_numpy
 
 # Rows of the fit whose outputs are looked at when none were held out.
@@ -50,7 +51,7 @@ class NetworkClassifier(ExportedClassifier, ClassifierMixin, BaseEstimator, ABC)
         y : array-like of shape (n_rows,)
             Labels: numbers or text, of two classes or more. Tensors of labels and weights are brought to this process.
         sample_weight : array-like of shape (n_rows,), optional
-            A row of weight 2 counts as two rows.
+            Only their ratios matter; see `SCNERegressor.fit`.
         X_val, y_val : array-like, optional
             Rows to watch while nodes are added, on which probabilities are fitted too. They are not fitted otherwise.
 
@@ -69,7 +70,8 @@ class NetworkClassifier(ExportedClassifier, ClassifierMixin, BaseEstimator, ABC)
         heard: list[HeldOutOutputs] = []
         self.regressor_ = self._regressor()
         with hearing_held_out(heard.append):
-            self.regressor_.fit(X, one_hot(codes, len(classes)), weights, X_val=X_val, y_val=watched)
+            settled = None if weights is None else SettledWeights(weights)
+            self.regressor_.fit(X, one_hot(codes, len(classes)), settled, X_val=X_val, y_val=watched)
         self.n_features_in_ = self.regressor_.n_features_in_
         if hasattr(self.regressor_, "feature_names_in_"):
             self.feature_names_in_ = self.regressor_.feature_names_in_
@@ -284,7 +286,10 @@ def _row_weights(
     """
     given = sample_weight
     if given is not None:
+        # Before weights of classes: products of both would look like other ratios.
+        held = np.asarray(given)
         given = _check_sample_weight(given, codes, dtype=np.float64, ensure_non_negative=True)
+        given = scaled_weights(given.astype(held.dtype) if held.dtype.kind == "f" else given).values
     if class_weight is None:
         return np.ones(len(classes)), given
     counted = np.ones(len(codes)) if given is None else given

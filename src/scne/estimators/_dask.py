@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from scne.estimators._cluster import ClusterRows, Partition, aligned_ends, array_stripes, check_client, computed
 from scne.estimators._cluster_results import Cluster
 from scne.estimators._members import BlockStatistics, block_statistics, combined_statistics
+from scne.estimators._weight_scale import scaled_collection
 from scne.passes import single_threaded_blas
-from scne.rows import ArrayRows, RowBlock
+from scne.rows import ArrayRows, RowBlock, WeightScale
 
 
 def is_dask_collection(X: Any) -> bool:
@@ -36,6 +37,8 @@ class LookedThrough:
     statistics : BlockStatistics
     column_names : list of str or None
     flat_target : bool
+    weight_scale : WeightScale or None
+        How weights became numbers of rows; None without weights.
     """
 
     rows: ClusterRows
@@ -43,10 +46,22 @@ class LookedThrough:
     statistics: BlockStatistics
     column_names: list[str] | None
     flat_target: bool
+    weight_scale: WeightScale | None
 
 
-def look_through(X: Any, y: Any, sample_weight: Any, client: Any, search_rows: int | None, seed: int) -> LookedThrough:
-    """Check all values, learn the columns' statistics and draw the sample, in one pass where the rows lie."""
+def look_through(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    client: Any,
+    search_rows: int | None,
+    seed: int,
+    known_scale: WeightScale | None = None,
+) -> LookedThrough:
+    """Check all values, learn the columns' statistics and draw the sample, in one pass where the rows lie.
+
+    Weights, which take a pass of their own before it, become numbers of rows by `known_scale` or by their own scale.
+    """
     from scne.rows import sample_positions
 
     cluster = check_client(client)
@@ -72,6 +87,9 @@ def look_through(X: Any, y: Any, sample_weight: Any, client: Any, search_rows: i
         raise ValueError(f"y has {targets.ndim} dimensions, but it must have one or two.")
     if weights is not None and weights.ndim != 1:
         raise ValueError(f"sample_weight has {weights.ndim} dimensions, but it must have one.")
+    weight_scale = None
+    if weights is not None:
+        weights, weight_scale = scaled_collection(weights, _weight_type(sample_weight), cluster, known_scale)
     parts = [_blocks(_recut(inputs, ends)), _blocks(targets[:, None] if flat else targets)]
     parts.append([None] * len(ends) if weights is None else _blocks(weights))
     partitions = tuple(
@@ -101,7 +119,7 @@ def look_through(X: Any, y: Any, sample_weight: Any, client: Any, search_rows: i
     statistics = reduce(combined_statistics, (found.statistics for found in looks if found.statistics is not None))
     if statistics[0].weight == 0:
         raise ValueError("sample_weight is zero for every row; at least one row must count (non-zero weight).")
-    return LookedThrough(rows, _stacked(drawn), statistics, names, flat)
+    return LookedThrough(rows, _stacked(drawn), statistics, names, flat, weight_scale)
 
 
 class _Gap(NamedTuple):
@@ -218,6 +236,10 @@ def _of_known_length(pieces: list[Any], dtype: Any, widths: tuple[int, ...], clu
 def _float_type(kinds: list[Any]) -> Any:
     # As scikit-learn does for rows in memory: single precision stays, everything else becomes double.
     return np.dtype(np.float32) if all(str(kind).lower() == "float32" for kind in kinds) else np.dtype(np.float64)
+
+
+def _weight_type(sample_weight: Any) -> Any:
+    return _float_type([getattr(sample_weight, "dtype", np.float64)])
 
 
 def _aligned(name: str, values: Any, n_rows: int, ends: list[int], cluster: Cluster | None) -> Any:

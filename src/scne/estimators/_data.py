@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,9 @@ from scne.estimators._dask import is_dask_collection, look_through
 from scne.estimators._files import is_file_rows, learn_files
 from scne.estimators._members import BlockStatistics
 from scne.estimators._parameters import check_threads
+from scne.estimators._weight_scale import SettledWeights, scaled_files, scaled_weights
 from scne.passes import DeviceEngine, Engine
-from scne.rows import ArrayRows, ColumnStatistics, FeatureGroup, RowSource, all_finite, is_foreign
+from scne.rows import ArrayRows, ColumnStatistics, FeatureGroup, RowSource, WeightScale, all_finite, is_foreign
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -66,6 +67,8 @@ class TrainingData:
         Of inputs and targets, where the door has already read all rows.
     target_statistics : ColumnStatistics or None
         Of the targets, where they are not those of all rows as given.
+    weight_scale : WeightScale or None
+        How weights became numbers of rows; None without weights.
     held_out : dict
         Places in the search of rows that a fit holds out, once it has drawn them.
     """
@@ -79,6 +82,7 @@ class TrainingData:
     encoder: Any = None
     statistics: BlockStatistics | None = None
     target_statistics: ColumnStatistics | None = None
+    weight_scale: WeightScale | None = None
     held_out: dict[Any, Any] = field(default_factory=dict, repr=False)
 
 
@@ -131,7 +135,8 @@ def check_training_data(
             "array or data frame, or rows in files (scne.open_rows)."
         )
     X, y, sample_weight, X_val, y_val = given.X, given.y, given.sample_weight, given.X_val, given.y_val
-    rows, flat = checked_rows(estimator, X, y, sample_weight, reset=True, engine=engine)
+    checked = checked_rows(estimator, X, y, sample_weight, reset=True, engine=engine)
+    rows = checked.rows
     if rows.n_rows < 2:
         raise ValueError(
             f"X has 1 sample (n_samples = 1), but {type(estimator).__name__} needs at least 2 rows to learn from."
@@ -143,7 +148,14 @@ def check_training_data(
         from scne.rows import sample_positions
 
         search = rows.take(sample_positions(rows.n_rows, search_rows, seed, rows.inputs))
-    return TrainingData(rows, search, watched, None if names is None else list(names), flat)
+    return TrainingData(
+        rows,
+        search,
+        watched,
+        None if names is None else list(names),
+        checked.flat_target,
+        weight_scale=checked.weight_scale,
+    )
 
 
 def _watched_rows(estimator: BaseEstimator, X_val: Any, y_val: Any, rows: ArrayRows) -> ArrayRows | None:
@@ -152,7 +164,7 @@ def _watched_rows(estimator: BaseEstimator, X_val: Any, y_val: Any, rows: ArrayR
         raise ValueError(f"{passed} was passed without {missing}; validation rows need both.")
     if X_val is None:
         return None
-    watched, _ = checked_rows(estimator, X_val, y_val, None, reset=False, suffix="_val")
+    watched = checked_rows(estimator, X_val, y_val, None, reset=False, suffix="_val").rows
     assert watched.targets is not None
     assert rows.targets is not None
     if watched.targets.shape[1] != rows.targets.shape[1]:
@@ -176,7 +188,13 @@ def _training_collections(
         estimator.feature_names_in_ = np.array(seen.column_names, dtype=object)
     watched = _watched_rows(estimator, given.X_val, given.y_val, seen.sample)
     return TrainingData(
-        seen.rows, seen.sample, watched, seen.column_names, seen.flat_target, statistics=seen.statistics
+        seen.rows,
+        seen.sample,
+        watched,
+        seen.column_names,
+        seen.flat_target,
+        statistics=seen.statistics,
+        weight_scale=seen.weight_scale,
     )
 
 
@@ -193,6 +211,7 @@ def _training_files(
     if not files.target_names:
         raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
     cluster = None if given.client is None else check_client(given.client)
+    files = scaled_files(files, cluster)
     learned = learn_files(files, search_rows, seed, checkpoint, cluster, check_threads(estimator.n_jobs))
     encoder = learned.encoder
     if learned.source.n_rows < 2:
@@ -209,6 +228,7 @@ def _training_files(
         groups=groups,
         encoder=encoder,
         statistics=learned.statistics,
+        weight_scale=files.weight_scale,
     )
 
 
@@ -224,6 +244,23 @@ def check_prediction_inputs(estimator: BaseEstimator, X: Any) -> Any:
     return checked
 
 
+class CheckedRows(NamedTuple):
+    """Rows in memory that can be learned from.
+
+    Attributes
+    ----------
+    rows : ArrayRows
+    flat_target : bool
+        Whether y had one dimension.
+    weight_scale : WeightScale or None
+        How weights became numbers of rows; None without weights, and for weights that were such numbers already.
+    """
+
+    rows: ArrayRows
+    flat_target: bool
+    weight_scale: WeightScale | None
+
+
 def checked_rows(
     estimator: BaseEstimator,
     X: Any,
@@ -232,8 +269,12 @@ def checked_rows(
     reset: bool,
     suffix: str = "",
     engine: Engine | None = None,
-) -> tuple[ArrayRows, bool]:
-    """Arrays or frames as rows with targets, on the engine's device if they fit; and whether targets are flat."""
+    weight_scale: WeightScale | None = None,
+) -> CheckedRows:
+    """Arrays or frames as rows with targets, on the engine's device if they fit.
+
+    Weights become numbers of rows by `weight_scale`, or by a scale of their own.
+    """
     check_target("y" + suffix, y)
     with _naming_columns(X, "X" + suffix):
         X, y = validate_data(
@@ -253,16 +294,29 @@ def checked_rows(
         rows = engine.placed(rows) or rows
     if not all_finite(rows.inputs):
         _refuse_gaps("X" + suffix, X, getattr(estimator, "feature_names_in_", None))
-    weights = None
-    if sample_weight is not None:
-        held = np.asarray(sample_weight)
-        if held.ndim and not held.any():
-            raise ValueError("sample_weight is zero for every row; at least one row must count (non-zero weight).")
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if rows.host is not None:
-            assert isinstance(engine, DeviceEngine)
-            return replace(rows, weights=engine.put(weights), host=replace(rows.host, weights=weights)), flat
-    return replace(rows, weights=weights), flat
+    if sample_weight is None:
+        return CheckedRows(rows, flat, None)
+    weights, scale = _checked_weights(X, sample_weight, weight_scale)
+    if weights is not None and rows.host is not None:
+        assert isinstance(engine, DeviceEngine)
+        rows = replace(rows, weights=engine.put(weights), host=replace(rows.host, weights=weights))
+    else:
+        rows = replace(rows, weights=weights)
+    return CheckedRows(rows, flat, scale)
+
+
+def _checked_weights(
+    X: NDArray, sample_weight: Any, known: WeightScale | None
+) -> tuple[NDArray[np.float64] | None, WeightScale | None]:
+    if isinstance(sample_weight, SettledWeights):
+        return sample_weight.values, None
+    held = np.asarray(sample_weight)
+    if held.ndim and not held.any():
+        raise ValueError("sample_weight is zero for every row; at least one row must count (non-zero weight).")
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    # Numbers in single precision are whole multiples of each other only so far.
+    scaled = scaled_weights(weights.astype(held.dtype) if held.dtype.kind == "f" else weights, known)
+    return scaled.values, scaled.scale
 
 
 def _refuse_gaps(name: str, values: NDArray, column_names: Any) -> None:

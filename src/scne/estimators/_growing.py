@@ -56,7 +56,7 @@ def grow(model: Any, n: int, given: GivenRows) -> None:
         raise ValueError("matrix_free is True, but nodes are added with the Gram matrix; use matrix_free=False.")
     template = model._template()
     seed = draw_seed(model.random_state)
-    rows = later_rows(model, given, template._search_rows(), seed)
+    rows = later_rows(model, given, template._search_rows(), seed, None)
     scaling, trend = system_scaling(model), taken_off(model)
     sample = _without(rows.sample(), trend)
     with Engine(check_threads(model.n_jobs)) as engine:
@@ -75,7 +75,7 @@ def grow(model: Any, n: int, given: GivenRows) -> None:
     model.system_ = BlendedSystem.of(system, before.target_shift) if isinstance(before, BlendedSystem) else system
     if hasattr(model, "held_out_"):
         model.held_out_ = None if held_out is None else HeldOutSums(held_out.judged, fitted_too=True)
-    model.n_rows_, model.calibration_ = rows.n_rows, errors
+    model.n_rows_, model.calibration_, model.weight_scale_ = rows.n_rows, errors, rows.weight_scale
     vars(model).pop("calibration_rows_", None)
 
 

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from scne.estimators._cluster import ClusterRows
 from scne.estimators._dask import is_dask_collection, look_through
-from scne.estimators._data import GivenRows, checked_rows
+from scne.estimators._data import CheckedRows, GivenRows, checked_rows
 from scne.estimators._device import StreamedRows
 from scne.estimators._files import is_file_rows
 from scne.estimators._trend import Trend
+from scne.estimators._weight_scale import scaled_files
 from scne.passes import DeviceEngine, Engine, stripe_rows
-from scne.rows import ArrayRows, RowBlock, RowSource, is_foreign
+from scne.rows import UNIT_SCALE, ArrayRows, RowBlock, RowSource, WeightScale, is_foreign
 
 
 class LaterRows(NamedTuple):
@@ -27,10 +28,13 @@ class LaterRows(NamedTuple):
     sample : callable
         Gives some of them in memory, as many as were asked for. Those of files are collected while they are read;
         asking for them before that costs a pass.
+    weight_scale : WeightScale or None
+        How their weights became numbers of rows; None without weights.
     """
 
     rows: RowSource | ClusterRows
     sample: Callable[[], ArrayRows]
+    weight_scale: WeightScale | None
 
     @property
     def n_rows(self) -> int:
@@ -38,7 +42,17 @@ class LaterRows(NamedTuple):
         return self.rows.n_rows
 
 
-def later_rows(model: Any, given: GivenRows, sample_size: int | None, seed: int) -> LaterRows:
+def known_scale(model: Any) -> WeightScale:
+    """The scale of the weights of a model's fit: rows that follow count beside those of the fit.
+
+    After a fit without weights, as after those of older model files, a row of weight 2 is two rows.
+    """
+    return getattr(model, "weight_scale_", None) or UNIT_SCALE
+
+
+def later_rows(
+    model: Any, given: GivenRows, sample_size: int | None, seed: int, weight_scale: WeightScale | None
+) -> LaterRows:
     """Check rows against a fitted model, of which nothing changes.
 
     Parameters
@@ -49,38 +63,43 @@ def later_rows(model: Any, given: GivenRows, sample_size: int | None, seed: int)
         Rows of the sample; None is all.
     seed : int
         Decides which rows those are.
+    weight_scale : WeightScale or None
+        How weights become numbers of rows; None is by their own ratios.
     """
     if is_file_rows(given.X):
-        return _later_files(model, given, sample_size, seed)
+        return _later_files(model, given, sample_size, seed, weight_scale)
     if is_dask_collection(given.X):
-        seen = look_through(given.X, given.y, given.sample_weight, None, sample_size, seed)
+        seen = look_through(given.X, given.y, given.sample_weight, None, sample_size, seed, weight_scale)
         _check_columns(model, seen.rows.n_columns, seen.column_names)
         _check_outputs(model, seen.sample)
-        return LaterRows(seen.rows, lambda: seen.sample)
+        return LaterRows(seen.rows, lambda: seen.sample, seen.weight_scale)
     if is_dask_collection(given.y) or is_dask_collection(given.sample_weight):
         raise TypeError(
             f"X is a {type(given.X).__name__} in the memory of this process, but y or sample_weight is a Dask "
             "collection; pass all of them as one or the other."
         )
-    rows = _rows_in_memory(model, given)
+    checked = _rows_in_memory(model, given, weight_scale)
+    rows = checked.rows
     _check_outputs(model, rows)
     positions = _positions(rows.n_rows, sample_size, seed)
-    return LaterRows(rows, lambda: rows.take(positions).in_numpy())
+    return LaterRows(rows, lambda: rows.take(positions).in_numpy(), checked.weight_scale)
 
 
-def _rows_in_memory(model: Any, given: GivenRows) -> ArrayRows:
+def _rows_in_memory(model: Any, given: GivenRows, weight_scale: WeightScale | None) -> CheckedRows:
     if not is_foreign(given.X):
-        return checked_rows(model, given.X, given.y, given.sample_weight, reset=False)[0]
+        return checked_rows(model, given.X, given.y, given.sample_weight, reset=False, weight_scale=weight_scale)
     from scne.estimators._tensors import check_tensors
 
     # That door gives the columns that it sees to the estimator: to a copy, since the model knows its own.
-    rows = check_tensors(copy.copy(model), given, None, 0).rows
-    assert isinstance(rows, ArrayRows)
-    _check_columns(model, rows.n_columns, None)
-    return rows
+    checked = check_tensors(copy.copy(model), given, None, 0, weight_scale)
+    assert isinstance(checked.rows, ArrayRows)
+    _check_columns(model, checked.rows.n_columns, None)
+    return CheckedRows(checked.rows, checked.flat_target, checked.weight_scale)
 
 
-def _later_files(model: Any, given: GivenRows, sample_size: int | None, seed: int) -> LaterRows:
+def _later_files(
+    model: Any, given: GivenRows, sample_size: int | None, seed: int, weight_scale: WeightScale | None
+) -> LaterRows:
     files = given.X
     for name in ("y", "sample_weight"):
         if getattr(given, name) is not None:
@@ -95,9 +114,10 @@ def _later_files(model: Any, given: GivenRows, sample_size: int | None, seed: in
         )
     from scne.rows import encoded_rows
 
+    files = scaled_files(files, known=weight_scale)
     source = encoded_rows(files, model.encoder_)
     rows = SampledRows(source, _positions(source.n_rows, sample_size, seed))
-    return LaterRows(rows, rows.sample)
+    return LaterRows(rows, rows.sample, files.weight_scale)
 
 
 def _positions(n_rows: int, size: int | None, seed: int) -> NDArray[np.int64]:

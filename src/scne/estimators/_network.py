@@ -120,7 +120,9 @@ class NetworkRegressor(UpdatingRegressor):
             What `scne.open_rows` returns is read as a stream, and names its own target.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         sample_weight : array-like of shape (n_rows,), optional
-            A row of weight 2 counts as two rows.
+            Only their ratios matter. Whole multiples of the smallest one, up to 20 of it, say how often a row was seen:
+            a row of twice that weight counts as two rows. Others say how much a row matters beside the rest, and are
+            given a mean of 1. Rows of weight zero are left out.
         X_val, y_val : array-like, optional
             Rows to watch while nodes are added; the best prefix of nodes on them is kept. They are not fitted.
         client : distributed.Client, optional
@@ -161,7 +163,7 @@ class NetworkRegressor(UpdatingRegressor):
 
             judged = held_out_outputs(site, [member.layer], solution.weights, weights_without, engine.n_threads)
             self.calibration_ = errors_to_keep(judged)
-            self.n_rows_ = data.rows.n_rows
+            self.n_rows_, self.weight_scale_ = data.rows.n_rows, data.weight_scale
             self.system_ = system
         self._store(member, solution.weights, site.target_scaling, data.flat_target)
         if data.encoder is not None:

@@ -78,7 +78,7 @@ def rows_to_shuffle(
     if is_file_rows(X):
         rows = _file_rows(model, X, y, sample_weight, max_rows, seed)
     else:
-        rows, _ = checked_rows(model, X, y, sample_weight, reset=False)
+        rows = checked_rows(model, X, y, sample_weight, reset=False).rows
         if max_rows is not None and rows.n_rows > max_rows:
             from scne.rows import sample_positions
 

@@ -256,7 +256,9 @@ class SCNERegressor(FittedEnsemble):
             What `scne.open_rows` returns is read as a stream, and names its own target and groups.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         sample_weight : array-like of shape (n_rows,), optional
-            A row of weight 2 counts as two rows.
+            Only their ratios matter. Whole multiples of the smallest one, up to 20 of it, say how often a row was seen:
+            a row of twice that weight counts as two rows. Others say how much a row matters beside the rest, and are
+            given a mean of 1. Rows of weight zero are left out.
         X_val, y_val : array-like, optional
             Rows to watch while nodes are added; each network keeps its best prefix of nodes on them.
         checkpoint : path, optional
@@ -371,7 +373,7 @@ class SCNERegressor(FittedEnsemble):
             if blend.trend is not None:
                 self.system_ = BlendedSystem.of(system, site.target_scaling.shift)
         self.calibration_ = errors_to_keep(judged, trend)
-        self.n_rows_ = data.rows.n_rows
+        self.n_rows_, self.weight_scale_ = data.rows.n_rows, data.weight_scale
         if data.encoder is not None:
             self.encoder_ = data.encoder
             self.data_ = {"target_names": list(X.target_names)}

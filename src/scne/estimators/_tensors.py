@@ -2,15 +2,36 @@
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from scne.estimators._data import GivenRows, TrainingData
-from scne.rows import Array, ArrayRows, all_finite, cast, is_foreign, like, namespace_of, sample_positions
+from scne.estimators._data import CheckedRows, GivenRows, TrainingData
+from scne.estimators._weight_scale import SettledWeights, scaled_weights
+from scne.rows import (
+    Array,
+    ArrayRows,
+    WeightScale,
+    all_finite,
+    cast,
+    is_foreign,
+    like,
+    namespace_of,
+    sample_positions,
+    to_numpy,
+)
 
 
-def check_tensors(estimator: BaseEstimator, given: GivenRows, search_rows: int | None, seed: int) -> TrainingData:
+def check_tensors(
+    estimator: BaseEstimator,
+    given: GivenRows,
+    search_rows: int | None,
+    seed: int,
+    weight_scale: WeightScale | None = None,
+) -> TrainingData:
     """Validate arrays of PyTorch, CuPy or another library, and set the rows of the search apart."""
-    rows, flat = _checked(given.X, given.y, given.sample_weight, "")
+    checked = _checked(given.X, given.y, given.sample_weight, "", weight_scale)
+    rows = checked.rows
     if rows.n_rows < 2:
         raise ValueError(f"X has 1 sample, but {type(estimator).__name__} needs at least 2 rows to learn from.")
     estimator.n_features_in_ = rows.n_columns
@@ -20,13 +41,13 @@ def check_tensors(estimator: BaseEstimator, given: GivenRows, search_rows: int |
     if (given.X_val is None) != (given.y_val is None):
         raise ValueError("X_val and y_val were not passed together; validation rows need both.")
     if given.X_val is not None:
-        watched, _ = _checked(given.X_val, given.y_val, None, "_val")
+        watched = _checked(given.X_val, given.y_val, None, "_val").rows
         if watched.n_columns != rows.n_columns:
             raise ValueError(f"X_val has {watched.n_columns} columns, but X has {rows.n_columns}.")
     search = rows
     if search_rows is not None and rows.n_rows > search_rows:
         search = rows.take(sample_positions(rows.n_rows, search_rows, seed, rows.inputs))
-    return TrainingData(rows, search, watched, None, flat)
+    return TrainingData(rows, search, watched, None, checked.flat_target, weight_scale=checked.weight_scale)
 
 
 def check_tensor_inputs(X: Array, n_columns: int) -> Array:
@@ -38,7 +59,7 @@ def check_tensor_inputs(X: Array, n_columns: int) -> Array:
     return X
 
 
-def _checked(X: Array, y: Any, sample_weight: Any, suffix: str) -> tuple[ArrayRows, bool]:
+def _checked(X: Array, y: Any, sample_weight: Any, suffix: str, weight_scale: WeightScale | None = None) -> CheckedRows:
     name, target = f"X{suffix}", f"y{suffix}"
     _check_matrix(name, X)
     if y is None:
@@ -51,14 +72,26 @@ def _checked(X: Array, y: Any, sample_weight: Any, suffix: str) -> tuple[ArrayRo
     targets = cast(y[:, None] if len(y.shape) == 1 else y, "float64")
     for argument, values in ((name, X), (target, targets)):
         _refuse_gaps(argument, values)
-    weights = None
-    if sample_weight is not None:
-        weights = sample_weight if is_foreign(sample_weight) else like(sample_weight, X, namespace_of(X).float64)
-        if tuple(weights.shape) != (X.shape[0],):
-            raise ValueError(f"sample_weight has shape {tuple(weights.shape)}, but X has {X.shape[0]} rows.")
-        if not bool(namespace_of(X).all(weights >= 0)):
-            raise ValueError("sample_weight holds negative numbers or NaN, but weights must be at least 0.")
-    return ArrayRows(X, targets, weights), len(y.shape) == 1
+    flat = len(y.shape) == 1
+    if sample_weight is None:
+        return CheckedRows(ArrayRows(X, targets), flat, None)
+    if isinstance(sample_weight, SettledWeights):
+        return CheckedRows(ArrayRows(X, targets, _beside(sample_weight.values, X)), flat, None)
+    weights = to_numpy(sample_weight) if is_foreign(sample_weight) else np.asarray(sample_weight)
+    if weights.shape != (X.shape[0],):
+        raise ValueError(f"sample_weight has shape {weights.shape}, but X has {X.shape[0]} rows.")
+    weights = weights if weights.dtype.kind == "f" else weights.astype(np.float64)
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ValueError(
+            "sample_weight holds negative numbers, infinity or NaN, but weights must be finite and at least 0."
+        )
+    scaled = scaled_weights(weights, weight_scale)
+    settled = None if scaled.values is None else _beside(scaled.values, X)
+    return CheckedRows(ArrayRows(X, targets, settled), flat, scaled.scale)
+
+
+def _beside(weights: NDArray[np.float64], X: Array) -> Array:
+    return like(weights, X, namespace_of(X).float64)
 
 
 def _check_matrix(name: str, X: Array) -> None:

@@ -21,7 +21,7 @@ from scne.estimators._calibration import MOST_ERRORS
 from scne.estimators._data import GivenRows
 from scne.estimators._engines import open_engine
 from scne.estimators._group_importances import HeldOutSums
-from scne.estimators._later_rows import later_rows, rows_to_sum
+from scne.estimators._later_rows import known_scale, later_rows, rows_to_sum
 from scne.estimators._members import Member, ensemble_system
 from scne.estimators._parameters import check_threads
 from scne.estimators._prediction import PredictingRegressor
@@ -120,7 +120,9 @@ class UpdatingRegressor(PredictingRegressor):
             call on files, and their columns become numbers as they did there.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         sample_weight : array-like of shape (n_rows,), optional
-            A row of weight 2 counts as two rows.
+            On the scale of the first call: equal weights are equal shares in all calls, and multiplying those of all
+            calls by a number changes nothing. A row without a weight counts as one row, beside weights too; after a
+            first call without weights a row of weight 2 counts as two rows.
         forgetting : float in (0, 1], default=1.0
             The weight of every older row is multiplied by it, before the new rows count in full: after k calls more a
             row counts f^k. Beside fewer rows the same ridge weighs more.
@@ -189,6 +191,7 @@ class UpdatingRegressor(PredictingRegressor):
             they had taught the output weights is gone. Usually the rows of the fit, or a store of recent rows.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         sample_weight : array-like of shape (n_rows,), optional
+            As in `fit`. Their scale is the model's from now on.
 
         Returns
         -------
@@ -243,7 +246,7 @@ def left_as_it_was(change: Function) -> Function:
 @left_as_it_was
 def learn_rows(model: UpdatingRegressor, given: GivenRows, forgetting: float) -> None:
     """Add the sums of new rows to those of a fitted model, and solve for its output weights."""
-    batch = later_rows(model, given, MOST_ERRORS, seed=0)
+    batch = later_rows(model, given, MOST_ERRORS, 0, known_scale(model))
     system, scaling = model._system(), system_scaling(model)
     with open_engine(model.device, model.precision, model.n_jobs, given.X) as engine:
         rows = rows_to_sum(batch.rows, engine, taken_off(model))

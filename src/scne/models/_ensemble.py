@@ -20,7 +20,7 @@ from scne.models._parts import (
     search_curves,
 )
 from scne.models._shelf import Shelf, choice, field
-from scne.models._system import read_system, store_system
+from scne.models._system import read_system, read_weight_scale, store_system, store_weight_scale
 from scne.ncl import Choice, Solution, Status
 
 
@@ -53,6 +53,7 @@ def store_ensemble(model: SCNERegressor, with_system: bool) -> tuple[dict[str, A
     if with_system:
         document["system"], sums = store_system("system", getattr(model, "system_", None))
         tensors |= sums
+        document["weight_scale"] = store_weight_scale(model)
         system = model.system_
         if isinstance(system, BlendedSystem):
             tensors["system.target_shift"] = system.target_shift
@@ -78,6 +79,7 @@ def fill_ensemble(model: SCNERegressor, members: list[StoredMember], document: d
     model.biases_ = [layer.biases for layer in layers]
     if field(document, "system", dict, type(None)) is not None:
         model.system_ = read_system("system", document["system"], shelf, members)
+        model.weight_scale_ = read_weight_scale(document)
         shift = shelf.take_if_there("system.target_shift", model.n_outputs_)
         if shift is not None:
             model.system_ = BlendedSystem.of(model.system_, shift)

@@ -6,7 +6,7 @@ from scne.estimators import RVFLRegressor, SCNRegressor
 from scne.models._errors import damaged
 from scne.models._parts import StoredMember, Tensors
 from scne.models._shelf import Shelf, field
-from scne.models._system import read_system, store_system
+from scne.models._system import read_system, read_weight_scale, store_system, store_weight_scale
 from scne.networks import StopReason
 
 
@@ -24,6 +24,7 @@ def store_network(model: SCNRegressor | RVFLRegressor, with_system: bool) -> tup
     if with_system:
         document["system"], sums = store_system("system", getattr(model, "system_", None))
         tensors |= sums
+        document["weight_scale"] = store_weight_scale(model)
     return document, tensors
 
 
@@ -49,3 +50,4 @@ def fill_network(
     # Files without a system, and all of the first two formats, have no such record.
     if "system" in document:
         model.system_ = read_system("system", field(document, "system", dict), shelf, members)
+        model.weight_scale_ = read_weight_scale(document)

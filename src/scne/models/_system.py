@@ -1,11 +1,13 @@
 """A Gram system as content of a file and back: what a model needs to go on learning, or to be solved again."""
 
+from math import inf
 from typing import Any
 
-from scne.models._errors import Unstorable
+from scne.models._errors import Unstorable, damaged
 from scne.models._parts import StoredMember, Tensors, prefixed
 from scne.models._shelf import Shelf, field
 from scne.ncl import EnsembleSystem
+from scne.rows import WeightScale
 
 _SUMS = ("gram", "moments", "target_square")
 
@@ -31,3 +33,20 @@ def read_system(name: str, record: dict[str, Any], shelf: Shelf, members: list[S
         n_rows=field(record, "n_rows", float),
         sizes=sizes,
     )
+
+
+def store_weight_scale(model: Any) -> list[float] | None:
+    """The scale of the weights of a fit, beside which weights of later rows count."""
+    scale = getattr(model, "weight_scale_", None)
+    return None if scale is None else [float(scale.reference), float(scale.factor)]
+
+
+def read_weight_scale(document: dict[str, Any]) -> WeightScale | None:
+    """The same from a file; None for fits without weights, and in files that are older than scales."""
+    stored = document.get("weight_scale")
+    if stored is None:
+        return None
+    numbers = stored if isinstance(stored, list) and len(stored) == 2 else []
+    if not numbers or not all(isinstance(number, float) and 0 < number < inf for number in numbers):
+        raise damaged(f"its weight_scale is {stored!r}, but it must be two positive numbers")
+    return WeightScale(*numbers)

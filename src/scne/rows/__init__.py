@@ -21,6 +21,14 @@ from scne.rows._groups_file import read_groups
 from scne.rows._identity import identity_of_files
 from scne.rows._paths import irregular
 from scne.rows._ramps import RampScaling, learn_ramps
+from scne.rows._row_weights import (
+    UNIT_SCALE,
+    WeightFacts,
+    WeightScale,
+    check_weight_size,
+    learn_weight_scale,
+    weight_facts,
+)
 from scne.rows._scaling import (
     INPUT_SCALINGS,
     SCALINGS,
@@ -62,6 +70,7 @@ __all__ = [
     "DATES",
     "INPUT_SCALINGS",
     "SCALINGS",
+    "UNIT_SCALE",
     "Array",
     "ArrayRows",
     "ColumnScaling",
@@ -81,10 +90,13 @@ __all__ = [
     "RowSample",
     "RowSource",
     "SampleDrawer",
+    "WeightFacts",
+    "WeightScale",
     "all_columns",
     "all_finite",
     "ascending",
     "cast",
+    "check_weight_size",
     "column_statistics",
     "content_keys",
     "device_of",
@@ -99,6 +111,7 @@ __all__ = [
     "learn_dated_scaling",
     "learn_ramps",
     "learn_scaling",
+    "learn_weight_scale",
     "like",
     "namespace_of",
     "open_rows",
@@ -110,6 +123,7 @@ __all__ = [
     "sample_positions",
     "target_statistics",
     "to_numpy",
+    "weight_facts",
     "whole_dates",
 ]
 

@@ -19,6 +19,7 @@ from scne.rows._data_error import DataError, no_such_column
 from scne.rows._file_parts import READ_FAILURES, FilePart, open_part, unreadable
 from scne.rows._formats import FileFormat, find_files, partition_values
 from scne.rows._opening import check_kinds, check_texts, missing_texts
+from scne.rows._row_weights import WeightScale
 from scne.rows._schemas import UnifiedColumns, is_numeric, unify_columns
 from scne.rows._settled_types import KnowsColumns, settled_types
 from scne.rows._type_changes import converted, family, without_marks
@@ -136,6 +137,8 @@ class FileRows:
         The columns that are read, with the types that `batches` gives them.
     target_names, input_names, key_names : tuple of str
     weight_name : str or None
+    weight_scale : WeightScale or None
+        What the weights that are read are brought to; None leaves them as they are in the files.
     groups : dict of str to tuple of str
         Group name to its source columns.
     guessed_groups : str or None
@@ -171,6 +174,7 @@ class FileRows:
         self.input_names = roles.inputs
         self.key_names = roles.keys
         self.weight_name = roles.weight
+        self.weight_scale: WeightScale | None = None
         self.groups = roles.groups
         self.guessed_groups = roles.guessed
         self._format = file_format
@@ -230,6 +234,16 @@ class FileRows:
         if isinstance(self._format, CsvFormat):
             same._format = CsvFormat(marks)
         return same
+
+    def with_weights(self, scale: WeightScale, all_ones: bool = False) -> "FileRows":
+        """The same rows, whose weights are read as the numbers of rows that they count as; not at all if all are 1."""
+        assert self.weight_name is not None
+        scaled = copy.copy(self)
+        scaled.weight_scale = scale
+        if all_ones:
+            scaled.schema = self.schema.remove(self.schema.get_field_index(self.weight_name))
+            scaled.weight_name = None
+        return scaled
 
     def check_unchanged(self) -> None:
         """Raise when a file is no longer the one that was opened: several passes must see the same rows."""
@@ -291,7 +305,7 @@ class FileRows:
                 read += chunk.num_rows
                 if dropped < chunk.num_rows:
                     found = True
-                    yield chunk.slice(dropped) if dropped else chunk
+                    yield self._weighted(chunk.slice(dropped) if dropped else chunk)
             facts.check_unchanged()
             if count is not None and read != count:
                 raise DataError(f"{facts.path} promises {count:,} rows, but {read:,} were found; it is corrupt.")
@@ -328,6 +342,13 @@ class FileRows:
         if column.name not in self.key_names:
             array = without_marks(array, self.missing_texts)
         return converted(array, column, path)
+
+    def _weighted(self, chunk: pa.RecordBatch) -> pa.RecordBatch:
+        if self.weight_scale is None or self.weight_name not in chunk.schema.names:
+            return chunk
+        weights = self.weight_scale.apply(numbers(chunk.column(self.weight_name)))
+        place = chunk.schema.get_field_index(self.weight_name)
+        return chunk.set_column(place, pa.field(self.weight_name, pa.float64()), pa.array(weights))
 
     def _check_values(self, path: Path, first_row: int, chunk: pa.RecordBatch) -> None:
         for name in (*self.target_names, *_names(self.weight_name)):
