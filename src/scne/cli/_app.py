@@ -109,12 +109,16 @@ def fit(
         Path | None, typer.Option(help="TOML file: group names with their columns, or patterns such as 'gas_*'.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")] = Path("model.scne"),
-    networks: Annotated[int, typer.Option(help="Networks, each of which looks at all groups.", min=1)] = 6,
+    networks: Annotated[int, typer.Option(help="Networks, each of which looks at all groups.", min=1, max=10_000)] = 6,
     per_group: Annotated[bool, typer.Option("--per-group", help="Instead, one network for each group.")] = False,
-    nodes: Annotated[int, typer.Option(help="The most hidden nodes of each network.", min=1)] = 100,
-    tuning: Annotated[float, typer.Option(help="Rounds of tuning after the search; 0 is none.", min=0)] = 10,
+    nodes: Annotated[int, typer.Option(help="The most hidden nodes of each network.", min=1, max=100_000)] = 100,
+    tuning: Annotated[
+        float, typer.Option(help="Rounds of tuning after the search; 0 is none.", min=0, max=10_000)
+    ] = 10,
     validation: Annotated[float, typer.Option(help="Share of the searched rows that are only watched.")] = 0.15,
-    search_rows: Annotated[int, typer.Option(help="Rows on which networks are searched; 0 is all.", min=0)] = 100_000,
+    search_rows: Annotated[
+        int, typer.Option(help="Rows on which networks are searched; 0 is all.", min=0, max=10**9)
+    ] = 100_000,
     scaling: Annotated[str, typer.Option(help="ramps, standard, 0-1 or none.")] = "ramps",
     weight: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
     ignore: Annotated[list[str] | None, typer.Option("--ignore", help="Column to leave out; repeatable.")] = None,

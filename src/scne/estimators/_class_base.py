@@ -17,6 +17,7 @@ from scne.estimators._data import all_or_nothing, check_prediction_inputs
 from scne.estimators._engines import open_engine
 from scne.estimators._files import is_file_rows
 from scne.estimators._scores import scored
+from scne.estimators._sizes import refuse_unfit_arrays
 from scne.estimators._weight_scale import SettledWeights, scaled_weights
 from scne.rows import Array, is_foreign, like, namespace_of, to_numpy
 
@@ -61,6 +62,10 @@ class NetworkClassifier(ExportedClassifier, ClassifierMixin, BaseEstimator, ABC)
         """
         for name, given in (("X", X), ("y", y), ("X_val", X_val)):
             _refuse_streams(name, given)
+        for name, given in (("y", y), ("sample_weight", sample_weight), ("y_val", y_val)):
+            # Dates may be labels.
+            if name == "sample_weight" or isinstance(given, np.ma.MaskedArray):
+                refuse_unfit_arrays(name, given)
         y, sample_weight, y_val = (
             to_numpy(given) if is_foreign(given) else given for given in (y, sample_weight, y_val)
         )

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from scne.estimators._cluster import ClusterRows, Partition, aligned_ends, array_stripes, check_client, computed
 from scne.estimators._cluster_results import Cluster
 from scne.estimators._members import BlockStatistics, block_statistics, combined_statistics
+from scne.estimators._sizes import refuse_unfit_arrays
 from scne.estimators._weight_scale import scaled_collection
 from scne.passes import single_threaded_blas
-from scne.rows import ArrayRows, RowBlock, WeightScale
+from scne.rows import MOST, ArrayRows, RowBlock, WeightScale
 
 
 def is_dask_collection(X: Any) -> bool:
@@ -143,12 +144,16 @@ def _gaps(block: RowBlock) -> dict[str, _Gap]:
         if values is None:
             continue
         unfit = ~np.isfinite(values)
+        if name == "y":
+            unfit |= np.abs(values) > MOST
         if name == "sample_weight":
             unfit |= values < 0
         if unfit.any():
             row, column = np.argwhere(unfit)[0]
             value = values[row, column]
             what = "NaN" if np.isnan(value) else "infinity (inf)" if np.isinf(value) else "negative values"
+            if name == "y" and np.isfinite(value):
+                what = f"numbers beyond {MOST:g}, whose squares overflow (rescale y),"
             found[name] = _Gap(unfit.sum(axis=0), block.start + int(row), int(column), what)
     return found
 
@@ -199,6 +204,11 @@ def _as_array(name: str, values: Any, cluster: Cluster | None) -> Any:
     import dask.array as da
 
     if isinstance(values, da.Array):
+        if isinstance(values._meta, np.ma.MaskedArray):
+            raise ValueError(
+                f"{name} is a Dask array of masked arrays, and what lies under a mask is no value; drop these rows, or "
+                f"fill the gaps first (dask.array.ma.filled({name}, ...))."
+            )
         if values.dtype.kind not in "biuf":
             raise ValueError(f"{name} holds values of type {values.dtype}, but it must hold numbers.")
         if not np.isnan(values.shape[0]):
@@ -251,6 +261,7 @@ def _aligned(name: str, values: Any, n_rows: int, ends: list[int], cluster: Clus
     else:
         from scne.estimators._data import check_target
 
+        refuse_unfit_arrays(name, values)
         check_target(name, values)
         held = np.asarray(values, dtype=np.float64)
         array = (

@@ -17,6 +17,7 @@ from scne.estimators._dask import is_dask_collection, look_through
 from scne.estimators._files import is_file_rows, learn_files
 from scne.estimators._members import BlockStatistics
 from scne.estimators._parameters import check_threads
+from scne.estimators._sizes import check_target_sizes, refuse_unfit_arrays
 from scne.estimators._weight_scale import SettledWeights, scaled_files, scaled_weights
 from scne.passes import DeviceEngine, Engine
 from scne.rows import ArrayRows, ColumnStatistics, FeatureGroup, RowSource, WeightScale, all_finite, is_foreign
@@ -238,6 +239,7 @@ def check_prediction_inputs(estimator: BaseEstimator, X: Any) -> Any:
         from scne.estimators._tensors import check_tensor_inputs
 
         return check_tensor_inputs(X, estimator.n_features_in_)
+    refuse_unfit_arrays("X", X)
     with _naming_columns(X, "X"):
         checked = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
     _refuse_gaps("X", checked, getattr(estimator, "feature_names_in_", None))
@@ -275,6 +277,8 @@ def checked_rows(
 
     Weights become numbers of rows by `weight_scale`, or by a scale of their own.
     """
+    for name, values in (("X" + suffix, X), ("y" + suffix, y), ("sample_weight", sample_weight)):
+        refuse_unfit_arrays(name, values)
     check_target("y" + suffix, y)
     with _naming_columns(X, "X" + suffix):
         X, y = validate_data(
@@ -290,6 +294,7 @@ def checked_rows(
     y = np.asarray(y, dtype=np.float64)
     flat = y.ndim == 1
     rows = ArrayRows(X, y[:, None] if flat else y)
+    check_target_sizes("y" + suffix, rows.targets)
     if isinstance(engine, DeviceEngine):
         rows = engine.placed(rows) or rows
     if not all_finite(rows.inputs):

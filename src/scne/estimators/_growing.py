@@ -17,6 +17,7 @@ from scne.estimators._data import GivenRows
 from scne.estimators._engines import open_engine
 from scne.estimators._group_importances import HeldOutSums
 from scne.estimators._later_rows import later_rows, rows_to_sum
+from scne.estimators._limits import check_gram_fits
 from scne.estimators._members import Member, ensemble_system, mean_output, validation_rows
 from scne.estimators._network import draw_seed
 from scne.estimators._parameters import check_integer, check_threads
@@ -54,6 +55,7 @@ def grow(model: Any, n: int, given: GivenRows) -> None:
     check_integer("n", n, 1)
     if getattr(model, "matrix_free", False):
         raise ValueError("matrix_free is True, but nodes are added with the Gram matrix; use matrix_free=False.")
+    check_gram_fits([member.layer.n_outputs + n for member in model._networks()])
     template = model._template()
     seed = draw_seed(model.random_state)
     rows = later_rows(model, given, template._search_rows(), seed, None)

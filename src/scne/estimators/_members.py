@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from scne.estimators._checkpoint import Checkpoint, Form
 from scne.estimators._cluster import ClusterRows, range_rows
+from scne.estimators._sizes import check_input_sizes, check_target_spread
 from scne.ncl import EnsembleSystem, MatrixFreeSystem
 from scne.networks import BuiltNetwork, HiddenLayer, each_outputs, joint_outputs
 from scne.passes import DeviceEngine, Engine, SystemSums, announce, is_out_of_memory, stripe_rows, system_sums
@@ -154,8 +155,12 @@ def learn_scalings(
     engine: Engine,
     checkpoint: Checkpoint | None = None,
     known: BlockStatistics | None = None,
+    names: Sequence[str] | None = None,
 ) -> tuple[ColumnScaling, ColumnScaling]:
-    """Scalings of the inputs and of the targets, from one pass over the rows unless their statistics are known."""
+    """Scalings of the inputs and of the targets, from one pass over the rows unless their statistics are known.
+
+    `names` of the columns are for the error that numbers of an absurd size get.
+    """
     form = {**statistics_form("inputs", rows.n_columns), **statistics_form("targets", None)}
     kept = checkpoint.load("statistics", form) if checkpoint and known is None else None
     if known is not None:
@@ -168,6 +173,8 @@ def learn_scalings(
             )
     else:
         inputs, targets = stored_statistics("inputs", kept), stored_statistics("targets", kept)
+    check_input_sizes(inputs, scaling, names)
+    check_target_spread(targets)
     return learn_scaling(inputs, scaling, clip_inputs), learn_scaling(targets, target_scaling)
 
 
@@ -259,7 +266,9 @@ def ensemble_system(
     precision = engine.sum_dtype
 
     def kernel(block: RowBlock) -> SystemSums:
-        return system_sums(block, lambda inputs: joint_outputs(layers, inputs, precision), target_scaling)
+        # What overflows is refused in words, below.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return system_sums(block, lambda inputs: joint_outputs(layers, inputs, precision), target_scaling)
 
     part_of_fit = "sums on a device" if engine.on_device else "sums"
     L = sum(layer.n_outputs for layer in layers)
@@ -284,6 +293,11 @@ def ensemble_system(
     sums = total.in_numpy()
     if checkpoint:
         checkpoint.save(part_of_fit, {**sums._asdict(), "done": done})
+    if not all(np.isfinite(part).all() for part in (sums.gram, sums.moments, sums.target_square)):
+        raise ValueError(
+            "The sums over the rows overflow: inputs or targets are too large for double precision as they are scaled; "
+            "rescale them, or use scaling='0-1' and target_scaling='standard'."
+        )
     return EnsembleSystem(
         gram=sums.gram,
         moments=sums.moments,

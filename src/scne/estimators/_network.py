@@ -15,6 +15,7 @@ from scne.estimators._callbacks import watched
 from scne.estimators._data import GivenRows, TrainingData, all_or_nothing, check_training_data
 from scne.estimators._device import placed
 from scne.estimators._engines import open_engine
+from scne.estimators._limits import LARGEST_RIDGE, check_gram_fits
 from scne.estimators._members import Member, ensemble_system
 from scne.estimators._parameters import check_choice, check_integer, check_real, check_threads
 from scne.estimators._site import BuildingSite, open_site
@@ -86,7 +87,7 @@ class NetworkRegressor(UpdatingRegressor):
         check_choice("target_scaling", self.target_scaling, SCALINGS)
         self._n_ramps()
         check_choice("dates", getattr(self, "dates", "numbers"), DATES)
-        check_real("ridge", self.ridge)
+        check_real("ridge", self.ridge, below=LARGEST_RIDGE)
         check_threads(self.n_jobs)
 
     def _settings(self) -> SearchSettings | None:
@@ -140,6 +141,7 @@ class NetworkRegressor(UpdatingRegressor):
         engine = open_engine(self.device, self.precision, self.n_jobs, X)
         data = placed(check_training_data(self, given, self._search_rows(), seed, engine=engine), engine)
         group = FeatureGroup("network", np.arange(data.rows.n_columns))
+        check_gram_fits([self.largest_layer(data.rows.n_columns)])
         with engine:
             site = open_site(
                 data,

@@ -7,6 +7,7 @@ from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
+from scne.estimators._limits import LARGEST, MOST_VALUES
 from scne.passes import available_threads
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -29,9 +30,20 @@ def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
 
 
 def check_integer(name: str, value: Any, least: int) -> int:
-    """`value` when it is a whole number of at least `least`."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} is {value!r}, but it must be a whole number of at least {least}.")
+    """`value` when it is a whole number of at least `least`, and not above what is allowed under this name.
+
+    Examples
+    --------
+    >>> check_integer("n_estimators", 10**9, 1)
+    Traceback (most recent call last):
+    ...
+    ValueError: n_estimators is 1000000000, but it must be a whole number of at least 1 and at most 10,000.
+    """
+    most = LARGEST.get(name)
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        upper = "" if most is None else f" and at most {most:,}"
+        raise ValueError(f"{name} is {_shown(value)}, but it must be a whole number of at least {least}{upper}.")
     return int(value)
 
 
@@ -39,25 +51,47 @@ def check_real(
     name: str, value: Any, least: float = 0.0, below: float = float("inf"), open_left: bool = False
 ) -> float:
     """`value` when it is a number in [least, below), or in (least, below)."""
-    fits = isinstance(value, Real) and not isinstance(value, bool) and least <= float(value) < below
-    if not fits or (open_left and value == least):
+    number = as_float(value)
+    if number is None or not least <= number < below or (open_left and number == least):
         lower = f"above {least:g}" if open_left else f"of at least {least:g}"
         upper = "" if below == float("inf") else f" and below {below:.6g}"
-        raise ValueError(f"{name} is {value!r}, but it must be a number {lower}{upper}.")
-    return float(value)
+        raise ValueError(f"{name} is {_shown(value)}, but it must be a number {lower}{upper}.")
+    return number
 
 
 def check_increasing(name: str, values: Any, below: float = float("inf")) -> tuple[float, ...]:
     """A non-empty sequence of increasing positive numbers below a limit, as a tuple."""
+    if hasattr(values, "__len__") and len(values) > MOST_VALUES:
+        raise ValueError(f"{name} has {len(values):,} values, but it may have at most {MOST_VALUES:,}.")
     try:
         numbers = tuple(float(value) for value in values)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = ()
     ordered = all(a < b for a, b in pairwise(numbers))
     if not numbers or not ordered or not all(0 < number < below for number in numbers):
         upper = "" if below == float("inf") else f" below {below:g}"
-        raise ValueError(f"{name} is {values!r}, but it must be a list of increasing positive numbers{upper}.")
+        raise ValueError(f"{name} is {_shown(values)}, but it must be a list of increasing positive numbers{upper}.")
     return numbers
+
+
+def as_float(value: Any) -> float | None:
+    """A number as a float; None for what is none, or too large to be one."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def _shown(value: Any) -> str:
+    """How a value is quoted: as Python writes it, unless that would take a page or cannot be done."""
+    try:
+        text = repr(value)
+    except ValueError:
+        # Python refuses to write numbers of thousands of digits.
+        return f"a {type(value).__name__} of thousands of digits"
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def check_bytes(name: str, value: Any) -> float:
@@ -68,11 +102,12 @@ def check_bytes(name: str, value: Any) -> float:
     >>> check_bytes("memory_budget", "1.5GB")
     1500000000.0
     """
-    if isinstance(value, Real) and not isinstance(value, bool) and float(value) >= 0:
-        return float(value)
+    number = as_float(value)
+    if number is not None and number >= 0:
+        return number
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?B?)\s*", value.upper()) if isinstance(value, str) else None
     if match is None or match[2] not in _UNITS:
-        raise ValueError(f"{name} is {value!r}, but it must be a number of bytes or text such as '512MB' or '2GB'.")
+        raise ValueError(f"{name} is {_shown(value)}, but it must be a number of bytes, or text such as '2GB'.")
     return float(match[1]) * _UNITS[match[2]]
 
 
@@ -84,5 +119,9 @@ def check_threads(n_jobs: Any) -> int:
     if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
         raise ValueError(
             f"n_jobs is {n_jobs!r}, but it must be None, a positive number of threads, or -1 for all cores."
+        )
+    if int(n_jobs) > LARGEST["n_jobs"]:
+        raise ValueError(
+            f"n_jobs is {_shown(n_jobs)}, but it must be at most {LARGEST['n_jobs']:,}; there are {cores} cores here."
         )
     return max(1, cores + 1 + int(n_jobs)) if n_jobs < 0 else int(n_jobs)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from scne.estimators._limits import LARGEST_SCOPE
 from scne.estimators._members import Member
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._parameters import check_choice, check_integer, check_real
@@ -99,7 +100,7 @@ class RVFLRegressor(NetworkRegressor):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_integer("n_hidden", self.n_hidden, 1)
-        check_real("scope", self.scope, open_left=True)
+        check_real("scope", self.scope, below=LARGEST_SCOPE, open_left=True)
         check_choice("activation", self.activation, tuple(ACTIVATIONS))
 
     def largest_layer(self, n_columns: int) -> int:

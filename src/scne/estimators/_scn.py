@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.estimators._building import NetworkPlan, build_member, build_together
+from scne.estimators._limits import LARGEST, LARGEST_RIDGE, LARGEST_SCOPE, check_pool_fits
 from scne.estimators._members import Member
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._parameters import (
@@ -234,11 +235,13 @@ class SCNRegressor(NetworkRegressor):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._settings()
-        check_real("tuning_epochs", self.tuning_epochs)
+        check_real("tuning_epochs", self.tuning_epochs, below=LARGEST["tuning_epochs"] + 1)
         if self.pool_rows is not None:
             check_integer("pool_rows", self.pool_rows, 2)
         check_choice("search_dtype", self.search_dtype, SEARCH_DTYPES)
-        check_bytes("memory_budget", self.memory_budget)
+        budget = check_bytes("memory_budget", self.memory_budget)
+        if self.batch_size > 1 and self.criterion == "orthogonal":
+            check_pool_fits(self.n_candidates, budget)
         self._validation_fraction()
         self._search_rows()
 
@@ -249,13 +252,13 @@ class SCNRegressor(NetworkRegressor):
             tol=check_real("tol", self.tol),
             n_candidates=check_integer("n_candidates", self.n_candidates, 1),
             batch_size=check_integer("batch_size", self.batch_size, 1),
-            scopes=check_increasing("scopes", self.scopes),
+            scopes=check_increasing("scopes", self.scopes, below=LARGEST_SCOPE),
             contraction=check_increasing("contraction", self.contraction, below=1.0),
             scope_search=check_choice("scope_search", self.scope_search, SCOPE_SEARCHES),
             activation=check_choice("activation", self.activation, tuple(ACTIVATIONS)),
             criterion=check_choice("criterion", self.criterion, CRITERIA),
             direct_link=bool(self.direct_link),
-            ridge=check_real("ridge", self.ridge),
+            ridge=check_real("ridge", self.ridge, below=LARGEST_RIDGE),
             n_iter_no_change=None if patience is None else check_integer("n_iter_no_change", patience, 1),
             pool=check_choice("pool", self.pool, POOLS),
         )

@@ -19,6 +19,7 @@ from scne.estimators._files import is_file_rows
 from scne.estimators._fitted_ensemble import FittedEnsemble
 from scne.estimators._group_importances import HeldOutSums
 from scne.estimators._identity import fit_identity
+from scne.estimators._limits import check_gram_fits
 from scne.estimators._members import ensemble_system, matrix_free_system
 from scne.estimators._memory import check_gram_memory
 from scne.estimators._network import NetworkRegressor, build_members, draw_seed
@@ -321,6 +322,7 @@ class SCNERegressor(FittedEnsemble):
         groups = given_groups
         if groups is None or self._looks_across():
             groups = all_columns(data.rows.n_columns, self.n_estimators, "network")
+        check_gram_fits([template.largest_layer(len(group.columns)) for group in groups], bool(self.matrix_free))
         dates = template._dates(data, groups)
         trend, trend_mode = None, self._trend_mode(data, template, seed)
         if trend_mode == "linear":

@@ -128,7 +128,7 @@ def open_site(
     """Learn the scalings in one pass over all rows, and set the search's rows apart."""
     plain = "standard" if scaling == "ramps" else scaling
     columns, targets = learn_scalings(
-        data.rows, plain, target_scaling, clip_inputs, engine, checkpoint, data.statistics
+        data.rows, plain, target_scaling, clip_inputs, engine, checkpoint, data.statistics, data.column_names
     )
     if data.target_statistics is not None:
         targets = learn_scaling(data.target_statistics, target_scaling)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from scne.estimators._data import CheckedRows, GivenRows, TrainingData
+from scne.estimators._sizes import check_target_sizes, refuse_unfit_arrays
 from scne.estimators._weight_scale import SettledWeights, scaled_weights
 from scne.rows import (
     Array,
@@ -62,6 +63,8 @@ def check_tensor_inputs(X: Array, n_columns: int) -> Array:
 def _checked(X: Array, y: Any, sample_weight: Any, suffix: str, weight_scale: WeightScale | None = None) -> CheckedRows:
     name, target = f"X{suffix}", f"y{suffix}"
     _check_matrix(name, X)
+    for argument, values in ((target, y), ("sample_weight", sample_weight)):
+        refuse_unfit_arrays(argument, values)
     if y is None:
         raise ValueError(f"{target} is None, but a fit needs a target for every row.")
     y = y if is_foreign(y) else like(y, X, namespace_of(X).float64)
@@ -72,6 +75,7 @@ def _checked(X: Array, y: Any, sample_weight: Any, suffix: str, weight_scale: We
     targets = cast(y[:, None] if len(y.shape) == 1 else y, "float64")
     for argument, values in ((name, X), (target, targets)):
         _refuse_gaps(argument, values)
+    check_target_sizes(target, targets)
     flat = len(y.shape) == 1
     if sample_weight is None:
         return CheckedRows(ArrayRows(X, targets), flat, None)

@@ -16,6 +16,7 @@ from scipy.linalg import eigh
 
 from scne.estimators._cluster import ClusterRows
 from scne.estimators._data import TrainingData
+from scne.estimators._sizes import check_input_sizes
 from scne.networks import HiddenLayer
 from scne.rows import (
     Array,
@@ -93,7 +94,9 @@ def learn_trend(rows: ArrayRows) -> Trend:
 def learn_line(rows: ArrayRows) -> tuple[Trend, NDArray[np.float64]]:
     """The same, and its constant: what the mean of the targets is above that of the trend, shape (q,)."""
     assert rows.targets is not None
-    scaling = learn_scaling(column_statistics(rows.inputs, rows.weights), "standard", clip=True)
+    statistics = column_statistics(rows.inputs, rows.weights)
+    check_input_sizes(statistics, "standard", way_out="fit without a linear trend (trend='none')")
+    scaling = learn_scaling(statistics, "standard", clip=True)
     columns, targets = _links(scaling).outputs(rows.inputs), rows.targets
     xp = namespace_of(columns)
     counts = xp.ones_like(columns[:, 0]) if rows.weights is None else cast(rows.weights, "float64")

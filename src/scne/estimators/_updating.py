@@ -9,7 +9,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import wraps
-from numbers import Real
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -23,7 +22,7 @@ from scne.estimators._engines import open_engine
 from scne.estimators._group_importances import HeldOutSums
 from scne.estimators._later_rows import known_scale, later_rows, rows_to_sum
 from scne.estimators._members import Member, ensemble_system
-from scne.estimators._parameters import check_threads
+from scne.estimators._parameters import as_float, check_threads
 from scne.estimators._prediction import PredictingRegressor
 from scne.estimators._running_errors import RunningErrors, joined_errors
 from scne.estimators._trend import Trend
@@ -315,6 +314,7 @@ def taken_off(model: Any) -> Trend | None:
 
 def check_forgetting(value: Any) -> float:
     """A number above 0 and up to 1."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < float(value) <= 1.0:
+    number = as_float(value)
+    if number is None or not 0.0 < number <= 1.0:
         raise ValueError(f"forgetting is {value!r}, but it must be a number above 0 and not above 1.")
-    return float(value)
+    return number

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.estimators._limits import LARGEST_RIDGE
 from scne.estimators._parameters import check_integer, check_real, users_stacklevel
 from scne.estimators._warnings import ScneConvergenceWarning
 from scne.ncl import (
@@ -215,10 +216,11 @@ def _checked_ridge(ridge: Any, names: Sequence[str]) -> NDArray[np.float64] | st
     if isinstance(ridge, Sequence | np.ndarray) and not isinstance(ridge, str):
         if len(ridge) != len(names):
             raise ValueError(f"ridge has {len(ridge)} values, but there are {len(names)} networks; give one for each.")
-        return np.array([check_real("ridge", value) for value in ridge])
+        return np.array([check_real("ridge", value, below=LARGEST_RIDGE) for value in ridge])
     try:
-        return np.full(len(names), check_real("ridge", ridge))
+        return np.full(len(names), check_real("ridge", ridge, below=LARGEST_RIDGE))
     except ValueError:
         raise ValueError(
-            f"ridge is {ridge!r}, but it must be 'auto', a number of at least 0, or one such number for each group."
+            f"ridge is {ridge!r}, but it must be 'auto', a number of at least 0 and below {LARGEST_RIDGE:g}, "
+            "or one such number for each group."
         ) from None

@@ -3,7 +3,18 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from scne.rows._arrays import Array, all_finite, cast, device_of, is_foreign, is_numpy, like, namespace_of, to_numpy
+from scne.rows._arrays import (
+    MOST,
+    Array,
+    all_finite,
+    cast,
+    device_of,
+    is_foreign,
+    is_numpy,
+    like,
+    namespace_of,
+    to_numpy,
+)
 from scne.rows._blocks import ArrayRows, RowBlock, RowSource, other_places
 from scne.rows._content import ascending, content_keys, keys_in_numpy
 from scne.rows._data_error import DataError
@@ -69,6 +80,7 @@ InputScaling = ColumnScaling | RampScaling | DatedScaling
 __all__ = [
     "DATES",
     "INPUT_SCALINGS",
+    "MOST",
     "SCALINGS",
     "UNIT_SCALE",
     "Array",

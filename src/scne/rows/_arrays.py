@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 # An array of any library.
 Array = Any
 
+# The largest size of a number whose squares can still be summed over 1e8 rows in double precision.
+MOST = 1e150
+
 # Bytes from which it pays to copy through memory that a device can write to by itself, and to spare a copy here.
 _LARGE_BYTES = 1 << 20
 _SENT_AS_THEY_ARE = ("float32", "float64", "int64")

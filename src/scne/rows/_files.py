@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from scne.rows._arrays import MOST
 from scne.rows._batches import numbers, only_first, rechunked
 from scne.rows._columns import ColumnRoles, assign_columns, nameless
 from scne.rows._csv_format import CsvFormat
@@ -358,12 +359,19 @@ class FileRows:
                 unfit = ~np.isfinite(values)
                 if unfit.any():
                     self._refuse(path, first_row, role, name, values, unfit)
+                if role == "target" and values.size and max(-values.min(), values.max()) > MOST:
+                    self._refuse(path, first_row, role, name, values, np.abs(values) > MOST)
                 if role == "weight" and values.size and values.min() < 0:
                     self._refuse(path, first_row, role, name, values, values < 0)
 
     def _refuse(self, path: Path, first_row: int, role: str, name: str, values: np.ndarray, unfit: np.ndarray) -> None:
         first, count = int(np.argmax(unfit)), int(unfit.sum())
         what = "missing" if np.isnan(values[first]) else "infinite" if np.isinf(values[first]) else "negative"
+        if role == "target" and what == "negative":
+            raise DataError(
+                f"The target column {name!r} of {path} has numbers as large as {values[first]:.3g}, the first in row "
+                f"{first_row + first + 1:,}, but their squares must not overflow: rescale it to below {MOST:g}."
+            )
         raise DataError(
             f"The {role} column {name!r} of {path} has {what} values: the first in row {first_row + first + 1:,}, "
             f"{count:,} among the {len(values):,} rows read with it; remove or complete these rows."

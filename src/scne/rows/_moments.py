@@ -39,15 +39,16 @@ class Moments:
         """Moments of both sets of rows, by the pairwise update that `ColumnStatistics` uses."""
         weight = self.weight + other.weight
         share = np.divide(other.weight, weight, out=np.zeros_like(weight), where=weight > 0)
-        gap = other.mean - self.mean
-        return Moments(
-            self.missing + other.missing,
-            weight,
-            self.mean + share * gap,
-            self.squares + other.squares + self.weight * share * gap**2,
-            np.minimum(self.smallest, other.smallest),
-            np.maximum(self.largest, other.largest),
-        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            gap = other.mean - self.mean
+            return Moments(
+                self.missing + other.missing,
+                weight,
+                self.mean + share * gap,
+                self.squares + other.squares + self.weight * share * gap**2,
+                np.minimum(self.smallest, other.smallest),
+                np.maximum(self.largest, other.largest),
+            )
 
 
 def moments(measures: Sequence[NDArray[np.float64]], weights: NDArray[np.float64] | None = None) -> Moments:
@@ -67,7 +68,9 @@ def moments(measures: Sequence[NDArray[np.float64]], weights: NDArray[np.float64
     >>> found.missing, found.mean, found.squares
     (array([1]), array([2.5]), array([4.5]))
     """
-    described = [column_moments(values, weights) for values in measures]
+    # What overflows here is refused by name, once the range of all rows is known.
+    with np.errstate(over="ignore", invalid="ignore"):
+        described = [column_moments(values, weights) for values in measures]
     missing, *rest = np.array(described, dtype=np.float64).reshape(-1, 6).T
     return Moments(missing.astype(np.int64), *rest)
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.rows._arrays import MOST
+
 # The largest ratio that is read as a number of repetitions; counts of a bootstrap stay below it.
 MOST_REPETITIONS = 20
 # How far from a whole number a ratio may be, in double and in single precision.
@@ -25,8 +27,6 @@ _TOLERANCE, _SINGLE_TOLERANCE = 1e-9, 1e-6
 _BITS = 32
 # Different weights that are kept while looking for repetitions: each may come with a few roundings.
 _MOST_DIFFERENT = 256
-# Sums of weights beyond it could overflow.
-LARGEST_WEIGHT = 1e150
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,8 @@ def check_weight_size(facts: WeightFacts, name: str) -> None:
     """Refuse weights that count for nothing, or whose sums could overflow."""
     if not facts.n_rows:
         raise ValueError(f"{name} is zero for every row; at least one row must count (non-zero weight).")
-    if facts.largest > LARGEST_WEIGHT:
+    if facts.largest > MOST:
         raise ValueError(
-            f"{name} holds {facts.largest:.3g}, but weights must not exceed {LARGEST_WEIGHT:g}: sums would overflow; "
+            f"{name} holds {facts.largest:.3g}, but weights must not exceed {MOST:g}: sums would overflow; "
             "divide all of them by their largest, which leaves the model as it is."
         )

@@ -50,14 +50,16 @@ class ColumnStatistics:
         if weight == 0:
             return self
         share = other.weight / weight
-        gap = other.mean - self.mean
-        return ColumnStatistics(
-            weight,
-            self.mean + share * gap,
-            self.squares + other.squares + self.weight * share * gap**2,
-            np.minimum(self.smallest, other.smallest),
-            np.maximum(self.largest, other.largest),
-        )
+        # What overflows here is refused by name, once the range of all rows is known.
+        with np.errstate(over="ignore", invalid="ignore"):
+            gap = other.mean - self.mean
+            return ColumnStatistics(
+                weight,
+                self.mean + share * gap,
+                self.squares + other.squares + self.weight * share * gap**2,
+                np.minimum(self.smallest, other.smallest),
+                np.maximum(self.largest, other.largest),
+            )
 
 
 def column_statistics(values: NDArray, weights: NDArray | None = None) -> ColumnStatistics:
@@ -69,7 +71,9 @@ def column_statistics(values: NDArray, weights: NDArray | None = None) -> Column
     weights : ndarray of shape (n,) or None
     """
     if is_foreign(values):
-        return _statistics_on_device(values, weights)
+        # Libraries that compute with NumPy inside warn as it does.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _statistics_on_device(values, weights)
     if weights is not None:
         # A row of weight zero is a row that is not there: it must not widen the range either.
         present = weights > 0
