@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
+from scne.cli._console import open_console, take_any_text
 from scne.cli._data import data_app
 from scne.cli._export import export_command
 from scne.cli._paper import paper_app
@@ -28,6 +28,7 @@ app.command("report")(report_command)
 
 def run() -> None:
     """Run the command; a user's mistake ends in a sentence and exit status 1, not in a traceback."""
+    take_any_text()
     try:
         app()
     except (OSError, ValueError) as error:
@@ -39,7 +40,7 @@ def run() -> None:
 def _end(sentence: str, error: BaseException) -> NoReturn:
     # The text may hold brackets of its own, which are no markup.
     lines = [f"[bold red]Error:[/] {escape(sentence)}", *map(escape, getattr(error, "__notes__", ()))]
-    Console(stderr=True).print("\n".join(lines), soft_wrap=True, highlight=False)
+    open_console(stderr=True).print("\n".join(lines), soft_wrap=True)
     sys.exit(1)
 
 
@@ -236,7 +237,7 @@ def evaluate(
     fitted = load_model(model).set_params(device=device)
     with progress_bars(verbose=verbose):
         result = measure(fitted, open_for(fitted, data, with_target=True))
-    print_facts(asdict(result), json_output)
+    print_facts(asdict(result), json_output, result.undefined)
 
 
 @app.command()

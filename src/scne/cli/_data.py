@@ -1,14 +1,13 @@
 """The `scne data` commands: what data sets there are, where they lie, and fetching them."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
+from scne.cli._console import open_console, print_json
 from scne.cli._signals import Stopped
 
 if TYPE_CHECKING:
@@ -44,10 +43,10 @@ def list_data(home: Home = None, json_output: Json = False) -> None:
 
     folder = get_data_home(home)
     facts = [_facts(record, folder) for record in DATASETS.values()]
-    console = Console(highlight=False)
     if json_output:
-        console.print(json.dumps(facts), soft_wrap=True, markup=False)
+        print_json(facts)
         return
+    console = open_console()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("name", no_wrap=True)
     table.add_column("rows x columns", justify="right", no_wrap=True)
@@ -83,7 +82,7 @@ def fetch_data(
         raise ValueError(f"NAME is {name!r}, but it may be {', '.join(DATASETS)} or all.")
     if name == "all" and file is not None:
         raise ValueError("--file holds one data set, but NAME is 'all': give the name of the data set that it holds.")
-    console, failures = Console(highlight=False), []
+    console, failures = open_console(), []
     for record in DATASETS.values() if name == "all" else [DATASETS[name]]:
         try:
             with progress_bars(verbose=verbose):

@@ -3,15 +3,15 @@
 from pathlib import Path
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
+from scne.cli._console import open_console
 from scne.cli._demo import DemoResult, ModelRow
 
 
 def print_comparison(result: DemoResult, page: Path) -> None:
     """Print the table, what was chosen, and where the page is."""
-    console = Console(highlight=False)
+    console = open_console()
     console.print(
         f"PM2.5 at one Beijing station from pollutant, weather and calendar data: {result.n_train:,} hours to learn "
         f"from,\n{result.n_test:,} later hours to predict, {result.n_columns} columns. Errors in µg/m³.\n",

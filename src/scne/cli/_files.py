@@ -1,6 +1,5 @@
 """Fit, predict, evaluate and inspect on files: what the commands do, without what they print."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,28 +10,12 @@ import pyarrow.ipc
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from scne.cli._errors import ErrorSums, Evaluation
 from scne.disk import appearing_whole
 from scne.estimators import SCNERegressor, predict_batches
 from scne.rows import DataError, FileRows, open_rows
 
 WRITERS = (".parquet", ".csv", ".arrow", ".feather")
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Errors of a model on rows with a known target.
-
-    Attributes
-    ----------
-    n_rows : int
-    rmse, mae, r2 : dict of str to float
-        For each target: root mean square error, mean absolute error, coefficient of determination.
-    """
-
-    n_rows: int
-    rmse: dict[str, float]
-    mae: dict[str, float]
-    r2: dict[str, float]
 
 
 def open_for(model: SCNERegressor, path: Path, *, with_target: bool, keys: tuple[str, ...] = ()) -> FileRows:
@@ -90,21 +73,7 @@ def _writer(path: Path, suffix: str, schema: pa.Schema) -> Any:
 def evaluate(model: SCNERegressor, files: FileRows) -> Evaluation:
     """Errors over all rows, in one pass."""
     names = list(files.target_names)
-    sums = np.zeros((4, len(names)))
-    shift = model.target_scaling_.shift
-    n_rows = 0
+    sums = ErrorSums()
     for batch, outputs in predict_batches(model, files):
-        truth = np.column_stack([np.asarray(batch.column(name).cast(pa.float64())) for name in names])
-        centred = truth - shift
-        error = outputs - truth
-        sums += [np.square(error).sum(0), np.abs(error).sum(0), centred.sum(0), np.square(centred).sum(0)]
-        n_rows += batch.num_rows
-    squares, absolute, total, total_squares = sums
-    spread = total_squares - total**2 / n_rows
-    r2 = [1 - s / v if v > 0 else float("nan") for s, v in zip(squares, spread, strict=True)]
-    return Evaluation(
-        n_rows,
-        dict(zip(names, np.sqrt(squares / n_rows).tolist(), strict=True)),
-        dict(zip(names, (absolute / n_rows).tolist(), strict=True)),
-        dict(zip(names, map(float, r2), strict=True)),
-    )
+        sums.add(np.column_stack([np.asarray(batch.column(name).cast(pa.float64())) for name in names]), outputs)
+    return sums.evaluation(names)

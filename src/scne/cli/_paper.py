@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
+from scne.cli._console import open_console
 from scne.cli._paper_report import report_command
 from scne.cli._signals import Stopped
 
@@ -49,7 +49,7 @@ def list_command(
         state = "yes" if result else f"{kept} of {experiment.n_units(plan)} parts" if kept else "no"
         chosen = ", ".join(f"{choice.name} ({choice.rows:,})" for choice in plan.data.values()) or "synthetic"
         table.add_row(experiment.name, experiment.section, experiment.title, chosen, state)
-    Console(highlight=False).print(table)
+    open_console().print(table)
 
 
 @paper_app.command("run")
@@ -67,7 +67,7 @@ def run_command(
     from scne.cli._progress import progress_bars
     from scne.paper import Outcome, find_experiments, run_experiments
 
-    console = Console(highlight=False)
+    console = open_console()
 
     def tell(outcome: Outcome) -> None:
         seconds = outcome.result["seconds"]

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from scne.cli._console import open_console
 
 
 def report_command(
@@ -32,10 +33,10 @@ def write_report(results: Path, out: Path, known: Mapping[str, str]) -> None:
     found = read_results(results)
     if not found:
         raise ValueError(f"The folder {results} holds no results yet; `scne paper run all` makes them.")
-    with Console(stderr=True).status("drawing the figures"):  # on a terminal only
+    with open_console(stderr=True).status("drawing the figures"):  # on a terminal only
         page = paper_page(found, known)
     page.write(out)
     missing = len(set(known) - {result.name for result in found})
-    console = Console(highlight=False)
+    console = open_console()
     count = f"{len(found)} experiment{'' if len(found) == 1 else 's'}"
     console.print(f"{count}, {missing} not run yet: {out}", soft_wrap=True, markup=False)

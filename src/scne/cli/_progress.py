@@ -4,10 +4,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
+from scne.cli._console import open_console
 from scne.passes import Progress, listening
 
 # A fit on files reads all rows twice; these are the stages that do.
@@ -28,7 +28,7 @@ def progress_bars(*, passes: bool = False, verbose: bool = False) -> Iterator[No
     verbose : bool
         Print a line when a stage has ended, on a terminal or not.
     """
-    console = Console(stderr=True, highlight=False)
+    console = open_console(stderr=True)
     names = PASSES if passes else {}
     started: dict[str, float] = {}
     ended: set[str] = set()
@@ -39,14 +39,15 @@ def progress_bars(*, passes: bool = False, verbose: bool = False) -> Iterator[No
             ended.add(step.stage)
             seconds = time.perf_counter() - first
             rate = f", {step.rows / seconds:,.0f} rows/s" if step.rows and seconds > 0 else ""
-            console.print(f"{names.get(step.stage, step.stage)}: {seconds:.2f} s{rate}", soft_wrap=True)
+            console.print(f"{names.get(step.stage, step.stage)}: {seconds:.2f} s{rate}", soft_wrap=True, markup=False)
 
     if not console.is_terminal:
         with listening(report):
             yield
         return
     columns = (
-        TextColumn("{task.description:<24}"),
+        # Names of groups are no markup.
+        TextColumn("{task.description:<24}", markup=False),
         BarColumn(),
         TextColumn("{task.fields[count]:>22} {task.fields[speed]:>18}"),
         TimeElapsedColumn(),

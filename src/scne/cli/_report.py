@@ -101,7 +101,7 @@ def report_command(
     if report.judged.coverage is not None:
         covered = dict(zip(report.targets, report.judged.coverage.tolist(), strict=True))
         facts |= {"covered": covered}
-    print_facts({**facts, "page": str(out)}, json_output)
+    print_facts({**facts, "page": str(out)}, json_output, report.judged.evaluation.undefined)
 
 
 def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: Path, seed: int) -> Report:

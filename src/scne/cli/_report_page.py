@@ -5,6 +5,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 from platform import python_version
 
+from scne.cli._errors import Evaluation
 from scne.cli._report import LEVEL, Report
 from scne.cli._report_ensemble import add_convergence, add_members, add_path
 from scne.cli._report_importances import add_importances, add_networks
@@ -51,7 +52,7 @@ def _add_errors(page: Page, report: Report) -> Missing | None:
     judged, names = report.judged, report.targets
     evaluation = judged.evaluation
     heads = ["target", "RMSE", "MAE", "R²"]
-    rows: list[list[str | float]] = [
+    rows: list[list[str | float | None]] = [
         [name, evaluation.rmse[name], evaluation.mae[name], evaluation.r2[name]] for name in names
     ]
     if report.widths is not None and judged.coverage is not None:
@@ -62,12 +63,18 @@ def _add_errors(page: Page, report: Report) -> Missing | None:
     page.table(
         heads,
         rows,
-        caption=f"Over all {counted(evaluation.n_rows, 'row')}, in the target's units." + _promise(report),
+        caption=f"Over all {counted(evaluation.n_rows, 'row')}, in the target's units."
+        + _promise(report)
+        + _undefined(evaluation),
         align="l" + "r" * (len(heads) - 1),
     )
     for output, name in enumerate(names[:SHOWN_OUTPUTS]):
         _add_predicted(page, report, output, name)
     return None if report.widths is not None else Missing("Intervals", report.no_widths)
+
+
+def _undefined(evaluation: Evaluation) -> str:
+    return "" if evaluation.undefined is None else f" {evaluation.undefined}"
 
 
 def _promise(report: Report) -> str:

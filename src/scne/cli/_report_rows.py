@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from scne.cli._files import Evaluation, open_for
+from scne.cli._errors import ErrorSums, Evaluation
+from scne.cli._files import open_for
 from scne.cli._report_parts import counted
 from scne.estimators import predict_batches
 from scne.passes import announce, stripe_rows
@@ -101,15 +102,13 @@ def judge(model: Any, rows: TruthRows, widths: NDArray[np.float64] | None, sampl
     `widths` (q,) are the half widths of the intervals whose coverage is counted, or None.
     """
     drawer = SampleDrawer(sample_rows, seed)
-    shift = model.target_scaling_.shift
-    sums = np.zeros((4, len(rows.targets)))
+    sums = ErrorSums()
     covered = np.zeros(len(rows.targets))
     n_rows = 0
     for batch, outputs in _predicted(model, rows):
         drawer.update(batch, n_rows)
         truth = rows.truth(batch)
-        error, centred = outputs - truth, truth - shift
-        sums += [np.square(error).sum(0), np.abs(error).sum(0), centred.sum(0), np.square(centred).sum(0)]
+        sums.add(truth, outputs)
         if widths is not None:
             # As an interval is made: the ends are rounded, and the truth may lie on one.
             covered += ((outputs - widths <= truth) & (truth <= outputs + widths)).sum(axis=0)
@@ -117,7 +116,7 @@ def judge(model: Any, rows: TruthRows, widths: NDArray[np.float64] | None, sampl
     table = drawer.finish().table
     sample = rows.inputs(table)
     return JudgedRows(
-        _evaluation(rows.targets, n_rows, sums),
+        sums.evaluation(rows.targets),
         None if widths is None else covered / n_rows,
         sample,
         rows.truth(table),
@@ -128,14 +127,6 @@ def judge(model: Any, rows: TruthRows, widths: NDArray[np.float64] | None, sampl
 def numbers(batch: Batch, names: Sequence[str]) -> NDArray[np.float64]:
     """Columns of a batch as numbers (n, k), missing ones as NaN."""
     return np.column_stack([np.asarray(batch.column(name).cast(pa.float64())) for name in names])
-
-
-def _evaluation(names: Sequence[str], n_rows: int, sums: NDArray[np.float64]) -> Evaluation:
-    squares, absolute, total, total_squares = sums
-    spread = total_squares - total**2 / n_rows
-    r2 = 1.0 - squares / np.where(spread > 0, spread, np.nan)
-    columns = (np.sqrt(squares / n_rows), absolute / n_rows, r2)
-    return Evaluation(n_rows, *(dict(zip(names, values.tolist(), strict=True)) for values in columns))
 
 
 def _predicted(model: Any, rows: TruthRows) -> Iterator[tuple[Batch, NDArray[np.float64]]]:

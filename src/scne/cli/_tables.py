@@ -1,41 +1,43 @@
 """What the file commands print: text for people, one JSON object for machines."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from scne.cli._console import open_console, print_json
 from scne.models import ModelSummary
 
 
-def print_facts(facts: Mapping[str, Any], as_json: bool) -> None:
-    """Named values, one a line."""
-    console = Console(highlight=False)
+def print_facts(facts: Mapping[str, Any], as_json: bool, note: str | None = None) -> None:
+    """Named values, one a line, and in text a sentence below them."""
     if as_json:
-        console.print(json.dumps(facts), soft_wrap=True, markup=False)
+        print_json(facts)
         return
+    console = open_console()
     for name, value in facts.items():
         if isinstance(value, Mapping):
-            value = ", ".join(f"{key} {number:.6g}" for key, number in value.items())
+            value = ", ".join(f"{key} {'—' if number is None else f'{number:.6g}'}" for key, number in value.items())
         elif isinstance(value, list):
             value = ", ".join(map(str, value))
         elif isinstance(value, int):
             value = f"{value:,}"
         console.print(f"{name:<8} {value}", soft_wrap=True, markup=False)
+    if note is not None:
+        console.print(note, soft_wrap=True, markup=False)
 
 
 def print_summary(summary: ModelSummary, path: Path, as_json: bool, paragraph: str, notes: Sequence[str] = ()) -> None:
     """What a model is: its networks, the lambda and ridge chosen, its size, and a paragraph on what its fit did."""
-    console = Console(highlight=False)
     if as_json:
         facts = {"model": str(path), **asdict(summary), "notes": list(notes), "summary": paragraph}
-        console.print(json.dumps(facts, default=str), soft_wrap=True, markup=False)
+        print_json(facts)
         return
+    console = open_console()
     for note in notes:
         console.print(note, soft_wrap=True, markup=False)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
@@ -45,7 +47,9 @@ def print_summary(summary: ModelSummary, path: Path, as_json: bool, paragraph: s
     table.add_column("stopped because", overflow="fold")
     for group in summary.groups:
         errors = [f"{e:.4f}" if e is not None else "—" for e in (group.training_error, group.validation_error)]
-        table.add_row(group.name, str(group.n_columns), str(group.n_nodes), *errors, str(group.stop_reason or "—"))
+        # Names may hold brackets, which are no markup.
+        name, reason = escape(group.name), escape(str(group.stop_reason or "—"))
+        table.add_row(name, str(group.n_columns), str(group.n_nodes), *errors, reason)
     console.print(table)
     lines = {
         "model": f"{path} ({summary.estimator}, {summary.n_parameters:,} parameters, {summary.n_bytes:,} bytes)",

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from scne.report._labels import KEY_SIZE, figure_width, line_colors, shorten
+from scne.report._labels import KEY_SIZE, figure_width, line_colors, literal, shorten
 from scne.report._tables import MISSING, format_column
 
 
@@ -118,7 +118,7 @@ def _write_value(ax: Axes, value: float, row: int, text: str, *, offset: float, 
 
 def _name_rows(ax: Axes, names: Sequence[str], bold: Sequence[bool] | None = None) -> None:
     size, room = KEY_SIZE + 0.5, max(0.36 * figure_width(ax), 120.0)
-    ax.set_yticks(range(len(names)), [shorten(str(name), size, room) for name in names])
+    ax.set_yticks(range(len(names)), [literal(shorten(str(name), size, room)) for name in names])
     ink = matplotlib.rcParams["text.color"]
     for label, heavy in zip(ax.get_yticklabels(), bold or [False] * len(names), strict=True):
         label.set(color=ink, fontsize=size, fontweight="bold" if heavy else "normal")

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogFormatterSciNotation, LogLocator, MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from scne.report._labels import KeyEntry, draw_key, last_point, line_colors
+from scne.report._labels import KeyEntry, draw_key, last_point, line_colors, literal
 
 FLOOR = 1e-16  # a smaller relative distance is rounding, and zero has no place on a logarithmic axis
 CEILING = 1e4  # a solver that is this far off has diverged, and its curve may leave the axes
@@ -70,7 +70,7 @@ def draw_building(ax: Axes, curves: Mapping[str, BuildingCurve], *, error: str =
         entries.append(KeyEntry(name, color, last_point(nodes, watched), linewidth=width, marker=marker))
     _set_error_scale(ax)
     ax.set_xlabel("nodes")
-    ax.set_ylabel(error)
+    ax.set_ylabel(literal(error))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins="auto", steps=[1, 2, 5, 10]))
     ax.margins(x=0)
     ax.grid(axis="y")

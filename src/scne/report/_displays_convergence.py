@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from scne.report._curves import draw_convergence
 from scne.report._displays_base import Display, Properties, ensemble_of, key_lines, lines_of, restyle
+from scne.report._labels import literal
 
 
 class ConvergenceDisplay(Display):
@@ -157,7 +158,9 @@ class ConvergenceDisplay(Display):
                 "linewidth": 1.2,
                 "zorder": 2,
             }
-            lines += self.ax_.plot(steps, slope, label=rf"$\rho^k$ with $\rho$ = {radius:.3g} ({name})", **style)
+            lines += self.ax_.plot(
+                steps, slope, label=rf"$\rho^k$ with $\rho$ = {radius:.3g} ({literal(name)})", **style
+            )
         restyle(lines, properties)
         if lines:
             self.ax_.legend(

@@ -14,7 +14,7 @@ from matplotlib.text import Text
 from numpy.typing import ArrayLike, NDArray
 
 from scne.report._displays_base import Display, Properties, check_kind, ensemble_of, restyle
-from scne.report._labels import KEY_SIZE, axes_size, figure_width, line_colors, shorten
+from scne.report._labels import KEY_SIZE, axes_size, figure_width, line_colors, literal, shorten
 
 KINDS = ("outputs", "errors")
 # The least height of a cell, in points, that leaves room for its number.
@@ -174,9 +174,10 @@ class MemberCorrelationDisplay(Display):
         room = max(0.28 * figure_width(ax), 60.0)
         size = float(np.clip(0.8 * axes_size(ax)[1] / max(len(places), 1), 5.0, KEY_SIZE))
         labels = [shorten(name, size, room) for name in self.names]
-        ax.set_yticks(places, labels, fontsize=size)
+        written = [literal(label) for label in labels]
+        ax.set_yticks(places, written, fontsize=size)
         upright = any(len(label) > 4 for label in labels) and len(labels) > 2
-        ax.set_xticks(places, labels, fontsize=size, rotation=90 if upright else 0)
+        ax.set_xticks(places, written, fontsize=size, rotation=90 if upright else 0)
         ax.tick_params(length=0)
         for spine in ax.spines.values():
             spine.set_visible(False)

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
+from scne.report._labels import without_glyph_warnings
 from scne.report._theme import DARK, LIGHT, Theme, themed
 
 Draw = Callable[[Axes], object]
@@ -50,7 +51,7 @@ def render_figure(draw: DrawFigure, *, theme: Theme = LIGHT, width: float = WIDE
     >>> svg_size(render_figure(lambda figure: figure.subplots(1, 2), width=4, height=2))[0] > 300
     True
     """
-    with themed(theme):
+    with themed(theme), without_glyph_warnings():
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasSVG(figure)
         draw(figure)

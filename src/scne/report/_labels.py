@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import unicodedata
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +20,10 @@ from matplotlib.textpath import text_to_path
 from numpy.typing import ArrayLike, NDArray
 
 KEY_SIZE = 8.5  # points
+# Control letters, ends of lines and paragraphs, and halves of letters.
+_UNDRAWN = ("Cc", "Zl", "Zp", "Cs")
+# Letters of a name that can be seen at all.
+_MOST_LETTERS = 200
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,30 @@ def line_colors() -> list[str]:
 
 def text_width(text: str, size: float) -> float:
     """The width of a line of text in points, measured without a renderer."""
-    return float(text_to_path.get_text_width_height_descent(text, FontProperties(size=size), False)[0])
+    with without_glyph_warnings():
+        return float(text_to_path.get_text_width_height_descent(text, FontProperties(size=size), False)[0])
+
+
+@contextmanager
+def without_glyph_warnings() -> Iterator[None]:
+    """Letters that the font does not have are drawn as boxes, which needs no warning for each."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
+        yield
+
+
+def literal(text: str) -> str:
+    """A name as matplotlib is to draw it, letter by letter: dollar signs begin no formula, and no line is broken.
+
+    >>> literal("$a_b$"), literal("two\\nlines")
+    ('\\\\$a_b\\\\$', 'two lines')
+    """
+    return _on_one_line(text).replace("$", r"\$")
+
+
+def _on_one_line(text: str) -> str:
+    return "".join(" " if unicodedata.category(letter) in _UNDRAWN else letter for letter in text)
 
 
 def shorten(text: str, size: float, width: float) -> str:
@@ -81,6 +111,10 @@ def shorten(text: str, size: float, width: float) -> str:
     >>> shorten("temperature-of-furnace-12", size=8, width=80)
     'temperat…nace-12'
     """
+    if len(text) > _MOST_LETTERS:
+        # Measuring takes as long as the text is.
+        text = text[: _MOST_LETTERS // 2] + "…" + text[-_MOST_LETTERS // 2 :]
+    text = _on_one_line(text)
     keep = len(text)
     short = text
     while keep > 4 and text_width(short, size) > width:
@@ -134,7 +168,7 @@ def draw_key(ax: Axes, entries: Sequence[KeyEntry]) -> None:
                 markevery=[1],
             )
         )
-        label = TextArea(shorten(entry.label, size, room), textprops={"size": size})
+        label = TextArea(literal(shorten(entry.label, size, room)), textprops={"size": size})
         ax.add_artist(
             AnnotationBbox(
                 HPacker(children=[sample, label], pad=0, sep=4, align="center"),
@@ -210,7 +244,7 @@ def draw_marks(ax: Axes, marks: Sequence[tuple[str, float, bool]], reserve: floa
             annotation_clip=False,
         )
         ax.annotate(
-            label,
+            literal(label),
             xy=(position, 1.0),
             xycoords=ax.get_xaxis_transform(),
             xytext=(3, base),

@@ -18,6 +18,7 @@ from scne.report._labels import (
     draw_marks,
     last_point,
     line_colors,
+    literal,
     text_width,
 )
 from scne.report._tables import format_number
@@ -72,7 +73,7 @@ def draw_lambda_path(
     ax.margins(y=0.12)
     ax.grid(axis="y")
     ax.set_xlabel("decorrelation λ")
-    ax.set_ylabel(error)
+    ax.set_ylabel(literal(error))
     if chosen is not None and drawn:
         _draw_chosen(ax, x, drawn, chosen)
     draw_key(ax, entries)

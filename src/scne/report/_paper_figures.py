@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator
 from numpy.typing import NDArray
 
 from scne.report._figures import NARROW, WIDE, Drawing, render_figure
-from scne.report._labels import KEY_SIZE, line_colors, shorten, text_width
+from scne.report._labels import KEY_SIZE, line_colors, literal, shorten, text_width
 from scne.report._paper_results import Number, Panel, ResultFigure
 from scne.report._theme import DARK, LIGHT
 
@@ -107,10 +107,14 @@ def draw_panels(canvas: Figure, figure: ResultFigure, columns: int) -> None:
         _draw_content(ax, figure.kind, panel, key, room)
         _draw_references(ax, panel, key)
         if panel.title:
-            ax.set_title(wrap(panel.title, 9.5, room), loc="left", fontsize=9.5)
-        ax.set_xlabel(wrap(panel.x_label, 9.5, room))
-        ax.set_ylabel(wrap(panel.y_label, 9.5, 72 * _height(figure, columns) / rows - 60))
+            ax.set_title(_literal_lines(wrap(panel.title, 9.5, room)), loc="left", fontsize=9.5)
+        ax.set_xlabel(_literal_lines(wrap(panel.x_label, 9.5, room)))
+        ax.set_ylabel(_literal_lines(wrap(panel.y_label, 9.5, 72 * _height(figure, columns) / rows - 60)))
     _draw_legend(canvas, key)
+
+
+def _literal_lines(text: str) -> str:
+    return "\n".join(map(literal, text.split("\n")))
 
 
 def wrap(text: str, size: float, width: float) -> str:
@@ -237,7 +241,7 @@ def _draw_heatmap(ax: Axes, panel: Panel, room: float) -> None:
     if panel.y_ticks:
         every = -(-len(panel.y_ticks) // 14)
         places = np.linspace(0, rows - 1, len(panel.y_ticks))
-        ax.set_yticks(places[::every], panel.y_ticks[::every])
+        ax.set_yticks(places[::every], [literal(name) for name in panel.y_ticks[::every]])
     ax.tick_params(length=0)
 
 
@@ -259,7 +263,7 @@ def _draw_legend(canvas: Figure, key: Key) -> None:
     lines = -(-len(labels) // max(1, int(width // widest)))  # and as many in the last line as in the others
     canvas.legend(
         list(entries.values()),
-        labels,
+        [literal(label) for label in labels],
         loc="outside upper left",
         ncols=-(-len(labels) // lines),
         handlelength=2.2,
@@ -274,7 +278,7 @@ def _name_ticks(ax: Axes, places: Sequence[float], names: Sequence[str], room: f
     widest = max([text_width(name, size) for name in names], default=0.0) + 7
     slot = widest if widest <= 36 else 12.0  # points that a name needs: short ones stay level
     every = max(1, math.ceil(len(names) * slot / max(room, 1.0)))
-    shown = [shorten(name, size, 110) for name in names[::every]]
+    shown = [literal(shorten(name, size, 110)) for name in names[::every]]
     level = len(shown) * widest <= room
     ax.set_xticks(list(places)[::every], shown)
     if not level:

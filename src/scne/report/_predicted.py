@@ -9,7 +9,7 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgb
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from numpy.typing import ArrayLike, NDArray
 
-from scne.report._labels import KEY_SIZE, line_colors
+from scne.report._labels import KEY_SIZE, axes_size, line_colors, literal, shorten
 from scne.report._tables import format_number
 
 CELLS = 72  # per side: 5,184 cells at most, a picture of a few kilobytes
@@ -49,8 +49,9 @@ def draw_predicted(ax: Axes, truth: ArrayLike, prediction: ArrayLike, *, target:
         norm=LogNorm(vmin=1, vmax=max(counts.max(), 10)),
         zorder=1,
     )
-    ax.set_xlabel(f"true {target}")
-    ax.set_ylabel(f"predicted {target}")
+    name = literal(shorten(target, KEY_SIZE, max(0.7 * min(axes_size(ax)), 150.0)))
+    ax.set_xlabel(f"true {name}")
+    ax.set_ylabel(f"predicted {name}")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
     # Inset, so that the bar is exactly as tall as the square and follows it.

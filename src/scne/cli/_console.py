@@ -1,0 +1,50 @@
+"""Where commands write: text that any terminal, pipe or log can take, and JSON that any parser can read."""
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+
+
+def take_any_text() -> None:
+    """Have standard output and error replace letters that their encoding lacks, instead of failing on them.
+
+    A column may be called anything, and a log may be ASCII. Rich draws its lines with what the encoding has.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def open_console(stderr: bool = False) -> Console:
+    """A console that writes names as they are: no colour for numbers, and no pictures for words such as :key:."""
+    return Console(stderr=stderr, highlight=False, emoji=False)
+
+
+def print_json(value: Any) -> None:
+    """One line of JSON on standard output, ASCII, with null for numbers that JSON does not have."""
+    sys.stdout.write(json_text(value) + "\n")
+
+
+def json_text(value: Any) -> str:
+    """Any plain value as JSON.
+
+    Examples
+    --------
+    >>> json_text({"r2": float("nan"), "rmse": [1.5, float("inf")]})
+    '{"r2": null, "rmse": [1.5, null]}'
+    """
+    return json.dumps(_finite(value), allow_nan=False, default=str)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _finite(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(held) for held in value]
+    return value
