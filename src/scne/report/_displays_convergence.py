@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from scne.report._curves import draw_convergence
 from scne.report._displays_base import Display, Properties, ensemble_of, key_lines, lines_of, restyle
-from scne.report._labels import literal
+from scne.report._labels import KEY_SIZE, figure_width, literal, shorten
 
 
 class ConvergenceDisplay(Display):
@@ -152,15 +152,14 @@ class ConvergenceDisplay(Display):
             steps = np.arange(len(errors))
             with np.errstate(over="ignore", under="ignore"):
                 slope = start * radius**steps
+            said = literal(shorten(name, KEY_SIZE, 0.3 * figure_width(self.ax_)))
             style: dict[str, Any] = {
                 "color": curve.get_color(),
                 "linestyle": (0, (1, 1.6)),
                 "linewidth": 1.2,
                 "zorder": 2,
             }
-            lines += self.ax_.plot(
-                steps, slope, label=rf"$\rho^k$ with $\rho$ = {radius:.3g} ({literal(name)})", **style
-            )
+            lines += self.ax_.plot(steps, slope, label=rf"$\rho^k$ with $\rho$ = {radius:.3g} ({said})", **style)
         restyle(lines, properties)
         if lines:
             self.ax_.legend(

@@ -87,7 +87,7 @@ def text_width(text: str, size: float) -> float:
 def without_glyph_warnings() -> Iterator[None]:
     """Letters that the font does not have are drawn as boxes, which needs no warning for each."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        warnings.filterwarnings("ignore", message="(?s)Glyph .* missing from")
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
         yield
 
@@ -226,6 +226,7 @@ def draw_marks(ax: Axes, marks: Sequence[tuple[str, float, bool]], reserve: floa
     width = max(axes_size(ax)[0] - reserve, 72.0)
     size = KEY_SIZE - 0.5
     muted = matplotlib.rcParams["axes.labelcolor"]
+    marks = [(shorten(label, size, 0.4 * width), position, line) for label, position, line in marks]
     rows = flag_rows(
         [width * (position - left) / (right - left) for _, position, _ in marks],
         [text_width(label, size) + 9 for label, _, _ in marks],
