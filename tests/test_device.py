@@ -265,11 +265,11 @@ def test_a_trend_gets_the_same_share(make, weighted):
     said = y[600:] + 0.2 * rng.standard_normal((200, 2))
 
     def blend(put):
-        fitted, all_rows, held = (
+        all_rows, held = (
             placed(put, X[part], y[part], None if weights is None else weights[part])
-            for part in (slice(600), slice(None), slice(600, None))
+            for part in (slice(None), slice(600, None))
         )
-        return blended(HeldOutOutputs(held, put(said)), scaling, fitted, all_rows)
+        return blended(HeldOutOutputs(held, put(said)), scaling, all_rows, np.arange(600))
 
     here, there = blend(np.asarray), blend(make)
     assert ((here.share > 0.1) & (here.share < 1)).all()

@@ -135,7 +135,7 @@ def fit(
         list[str] | None,
         typer.Option("--missing", metavar="TEXT", help="Text that stands for a missing value, as '?'; repeatable."),
     ] = None,
-    memory: Annotated[str, typer.Option(help="Memory that the fit may take, such as 512MB.")] = "1GB",
+    memory: Annotated[str, typer.Option(help="Memory that the fit may take beyond imports, such as 512MB.")] = "1GB",
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder for progress; after a kill the same command resumes from it.")
     ] = None,

@@ -65,7 +65,7 @@ def run_fit(
         save_model(model, out)
         if kept is not None:
             kept.clear()
-    guessed = [] if rows.guessed_groups is None else [rows.guessed_groups]
+    guessed = [note for note in (rows.guessed_groups, model.memory_note_) if note is not None]
     return describe_model(out), [*guessed, _admissibility(model, tuning > 0)], model.summary()
 
 

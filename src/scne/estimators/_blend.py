@@ -37,7 +37,9 @@ class Blend(NamedTuple):
     judged: HeldOutOutputs
 
 
-def blended(judged: HeldOutOutputs, target_scaling: ColumnScaling, fitted: ArrayRows, searched: ArrayRows) -> Blend:
+def blended(
+    judged: HeldOutOutputs, target_scaling: ColumnScaling, searched: ArrayRows, fitted: NDArray[np.intp] | None
+) -> Blend:
     """Judge a trend that was learned without the held-out rows, then learn it on all of them.
 
     Parameters
@@ -45,11 +47,13 @@ def blended(judged: HeldOutOutputs, target_scaling: ColumnScaling, fitted: Array
     judged : HeldOutOutputs
         Of the networks.
     target_scaling : ColumnScaling
-    fitted, searched : ArrayRows
-        Rows without those that were held out, and all.
+    searched : ArrayRows
+        Rows of the search.
+    fitted : ndarray of int or None
+        Places of those among them that were not held out; None is all.
     """
     assert judged.rows.targets is not None
-    line, constant = learn_line(fitted)
+    line, constant = learn_line(searched, fitted)
     said = line.apply(judged.rows.inputs)
     said += like(constant, said)
     share = network_share(judged.rows.targets, judged.outputs, said, judged.rows.weights)

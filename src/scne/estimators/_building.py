@@ -63,7 +63,9 @@ class NetworkPlan:
 
     def basis_bytes(self, site: BuildingSite) -> float:
         """Memory for the orthonormal basis: a budget of the processor's memory says nothing of a device's."""
-        return 0.3 * site.engine.free_bytes() if isinstance(site.engine, DeviceEngine) else self.memory_budget
+        if isinstance(site.engine, DeviceEngine):
+            return 0.3 * site.engine.free_bytes()
+        return self.memory_budget if site.keeps_basis else 0.0
 
 
 def build_member(plan: NetworkPlan, group: FeatureGroup, index: int, site: BuildingSite) -> Member:

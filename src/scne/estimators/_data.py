@@ -16,6 +16,7 @@ from scne.estimators._cluster import ClusterRows, check_client
 from scne.estimators._dask import is_dask_collection, look_through
 from scne.estimators._files import is_file_rows, learn_files
 from scne.estimators._members import BlockStatistics
+from scne.estimators._memory_plan import MemoryPlan
 from scne.estimators._parameters import check_threads
 from scne.estimators._sizes import check_target_sizes, refuse_unfit_arrays
 from scne.estimators._weight_scale import SettledWeights, scaled_files, scaled_weights
@@ -106,6 +107,7 @@ def check_training_data(
     seed: int,
     checkpoint: Checkpoint | None = None,
     engine: Engine | None = None,
+    plan: MemoryPlan | None = None,
 ) -> TrainingData:
     """Validate the rows of a fit, and set the rows of the search apart.
 
@@ -121,9 +123,11 @@ def check_training_data(
     checkpoint : Checkpoint or None
     engine : Engine or None
         Arrays in memory are brought to its device, if they fit, and looked through there.
+    plan : MemoryPlan or None
+        Of a fit on files.
     """
     if is_file_rows(given.X):
-        return _training_files(estimator, given, search_rows, seed, checkpoint)
+        return _training_files(estimator, given, search_rows, seed, checkpoint, plan)
     if is_dask_collection(given.X):
         return _training_collections(estimator, given, search_rows, seed)
     if is_foreign(given.X):
@@ -200,7 +204,12 @@ def _training_collections(
 
 
 def _training_files(
-    estimator: BaseEstimator, given: GivenRows, search_rows: int | None, seed: int, checkpoint: Checkpoint | None
+    estimator: BaseEstimator,
+    given: GivenRows,
+    search_rows: int | None,
+    seed: int,
+    checkpoint: Checkpoint | None,
+    plan: MemoryPlan | None,
 ) -> TrainingData:
     for name in ("y", "sample_weight", "X_val", "y_val"):
         if getattr(given, name) is not None:
@@ -213,7 +222,8 @@ def _training_files(
         raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
     cluster = None if given.client is None else check_client(given.client)
     files = scaled_files(files, cluster)
-    learned = learn_files(files, search_rows, seed, checkpoint, cluster, check_threads(estimator.n_jobs))
+    threads = check_threads(estimator.n_jobs) if plan is None else plan.threads
+    learned = learn_files(files, search_rows, seed, checkpoint, cluster, threads, plan)
     encoder = learned.encoder
     if learned.source.n_rows < 2:
         raise ValueError(f"{files.path} holds 1 row, but a fit needs at least 2.")

@@ -1,7 +1,7 @@
 """Fits and predictions on rows in files: what a pass over them learns, and how they stream."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,15 @@ from scne.estimators._cluster import ClusterRows, learn_files_on_cluster, rows_o
 from scne.estimators._cluster_results import Cluster
 from scne.estimators._engines import open_engine
 from scne.estimators._members import BlockStatistics, statistics_form, statistics_to_store, stored_statistics
+from scne.estimators._memory_plan import MemoryPlan
 from scne.passes import Engine, announce, stripe_rows
-from scne.rows import ArrayRows, RowSource
+from scne.rows import ArrayRows, RowSource, release_memory
 
 if TYPE_CHECKING:
     from scne.rows import Encoder, EncoderLearner, FileRows
+
+# Rows of the sample that are encoded at a time.
+_ENCODED_ROWS = 4_096
 
 
 def is_file_rows(X: Any) -> bool:
@@ -53,6 +57,7 @@ def learn_files(
     checkpoint: Checkpoint | None = None,
     cluster: Cluster | None = None,
     threads: int = 1,
+    plan: MemoryPlan | None = None,
 ) -> LearnedFiles:
     """The first pass: learn the encoder and the columns' statistics, count the rows, and draw those of the search.
 
@@ -67,27 +72,29 @@ def learn_files(
         Whose workers read the files, if any.
     threads : int
         In this process; what is learned does not depend on it.
+    plan : MemoryPlan or None
+        How many rows there is memory for, instead of `sample_size`.
     """
-    import pyarrow as pa
-
     kept = _kept_sample(files, checkpoint) if checkpoint else None
     if kept is not None:
         sample, encoder, statistics = kept
         return LearnedFiles(_source(files, encoder, cluster), sample, encoder, statistics)
 
+    size = sample_size if plan is None else plan.search_rows
     if cluster is None:
-        learner, drawn = _look_through(files, sample_size, seed, threads)
+        looked = _look_through(files, size, seed, threads, plan)
     else:
-        learner, drawn = learn_files_on_cluster(files, sample_size, seed, cluster)
-    encoder = learner.finish()
-    statistics = learner.statistics(), learner.targets
-    columns = [np.asarray(drawn[name].cast(pa.float64())) for name in files.target_names]
-    weights = None if files.weight_name is None else np.asarray(drawn[files.weight_name].cast(pa.float64()))
-    sample = ArrayRows(encoder.transform(drawn), np.column_stack(columns), weights)
+        learner, drawn = learn_files_on_cluster(files, size, seed, cluster)
+        looked = _Looked(learner, lambda most: _first_keys(drawn, files.count_rows(), size, most, seed), plan)
+    encoder = looked.learner.finish()
+    statistics = looked.learner.statistics(), looked.learner.targets
+    most = None if looked.plan is None else looked.plan.after_learning(encoder, files.count_rows()).search_rows
+    sample = _encoded_sample(files, encoder, looked.draw(most))
+    release_memory()
     if checkpoint:
         arrays = {"sample": sample.inputs, "sample_targets": sample.targets, "encoder": _to_json(encoder.to_dict())}
         arrays |= statistics_to_store("inputs", statistics[0]) | statistics_to_store("targets", statistics[1])
-        checkpoint.save("sample", arrays if weights is None else {**arrays, "weights": weights})
+        checkpoint.save("sample", arrays if sample.weights is None else {**arrays, "weights": sample.weights})
     return LearnedFiles(_source(files, encoder, cluster), sample, encoder, statistics)
 
 
@@ -122,33 +129,99 @@ def _kept_sample(files: "FileRows", checkpoint: Checkpoint) -> tuple[ArrayRows, 
     return ArrayRows(kept["sample"], kept["sample_targets"], kept.get("weights")), encoder, statistics
 
 
-def _look_through(files: "FileRows", sample_size: int | None, seed: int, threads: int) -> tuple["EncoderLearner", Any]:
+@dataclass(frozen=True)
+class _Looked:
+    """What a pass has seen: the learner, a function that gives the sample of at most so many rows, and the plan."""
+
+    learner: "EncoderLearner"
+    draw: Callable[[int | None], Any]
+    plan: MemoryPlan | None
+
+
+@dataclass(frozen=True)
+class _NumberedBatch:
+    """A batch, and the number of its first row."""
+
+    start: int
+    batch: Any
+
+    @property
+    def nbytes(self) -> int:
+        return self.batch.nbytes
+
+
+def _look_through(
+    files: "FileRows", sample_size: int | None, seed: int, threads: int, plan: MemoryPlan | None
+) -> _Looked:
     from scne.rows import EncoderLearner, SampleDrawer
 
     # CSV files are counted first: the length of stripes, and so the last bits of sums, must not depend on the format.
     total = files.count_rows()
     drawer = SampleDrawer(total if sample_size is None else sample_size, seed)
     step = stripe_rows(total)
+    plans = [plan]
 
-    def batches() -> Iterator[tuple[int, Any]]:
+    def batches() -> Iterator[_NumberedBatch]:
         start = 0
         for batch in files.batches(rows=step):
+            if start == 0 and plan is not None:
+                # Footers do not tell how long texts are; the first rows do.
+                plans[0] = plan.after_first_rows(max(plan.most.row_bytes, batch.nbytes / batch.num_rows))
+                drawer.shrink(plans[0].search_rows)
             drawer.update(batch, start)
-            yield start, batch
+            numbered = _NumberedBatch(start, batch)
             start += batch.num_rows
+            del batch
+            yield numbered
+            del numbered
 
-    def learn(numbered: tuple[int, Any]) -> EncoderLearner:
-        start, batch = numbered
+    def learn(numbered: _NumberedBatch) -> EncoderLearner:
         learner = EncoderLearner(files)
-        learner.update(batch, start)
+        learner.update(numbered.batch, numbered.start)
         return learner
 
     learned = EncoderLearner(files)
-    with Engine(threads) as engine:
+    with Engine(threads, float("inf") if plan is None else plan.in_flight_bytes) as engine:
         for done, learner in enumerate(engine.map(learn, batches()), start=1):
             learned = learned.combined(learner)
             announce("learning columns", done, -(-total // step), total)
-    return learned, drawer.finish().table
+    release_memory()
+    return _Looked(learned, lambda most: drawer.finish(most).table, plans[0])
+
+
+def _first_keys(drawn: Any, n_rows: int, size: int | None, most: int | None, seed: int) -> Any:
+    """Those of the drawn rows that a smaller sample holds."""
+    if most is None or most >= drawn.num_rows:
+        return drawn
+    from scne.rows import sample_positions
+
+    held = sample_positions(n_rows, n_rows if size is None else size, seed)
+    return drawn.take(np.searchsorted(held, sample_positions(n_rows, most, seed)))
+
+
+def _encoded_sample(files: "FileRows", encoder: "Encoder", drawn: Any) -> ArrayRows:
+    """The drawn rows encoded, a piece at a time; each piece is let go once it is."""
+    from scne.rows import numbers
+
+    n = drawn.num_rows
+    inputs, targets = np.empty((n, len(encoder.names))), np.empty((n, len(files.target_names)))
+    weights = None if files.weight_name is None else np.empty(n)
+    pieces = drawn.to_batches(max_chunksize=_ENCODED_ROWS)[::-1]
+    del drawn
+    start = 0
+    while pieces:
+        piece = pieces.pop()
+        rows = slice(start, start + piece.num_rows)
+        inputs[rows] = encoder.transform(piece)
+        for place, name in enumerate(files.target_names):
+            targets[rows, place] = numbers(piece.column(name))
+        if weights is not None:
+            weights[rows] = numbers(piece.column(files.weight_name))
+        start = rows.stop
+        if len(pieces) % 16 == 0:
+            del piece
+            release_memory()
+    return ArrayRows(inputs, targets, weights)
 
 
 def _source(files: "FileRows", encoder: "Encoder", cluster: Cluster | None) -> RowSource | ClusterRows:

@@ -14,7 +14,7 @@ from scne.estimators._checkpoint import Checkpoint, Form
 from scne.estimators._cluster import ClusterRows, range_rows
 from scne.estimators._sizes import check_input_sizes, check_target_spread
 from scne.ncl import EnsembleSystem, MatrixFreeSystem
-from scne.networks import BuiltNetwork, HiddenLayer, each_outputs, joint_outputs
+from scne.networks import BuiltNetwork, HiddenLayer, each_outputs, joint_outputs, rows_at_once
 from scne.passes import DeviceEngine, Engine, SystemSums, announce, is_out_of_memory, stripe_rows, system_sums
 from scne.rows import (
     Array,
@@ -411,4 +411,4 @@ def device_blocks(inputs: Any, layers: Sequence[HiddenLayer], engine: Engine) ->
 def _prediction_rows(layers: Sequence[HiddenLayer]) -> int:
     # Hidden outputs of one member at a time are held, about 4 MB a thread.
     widest = max(layer.n_outputs for layer in layers)
-    return max(256, (1 << 22) // (8 * max(1, widest)) // 256 * 256)
+    return min(rows_at_once(layers), max(256, (1 << 22) // (8 * max(1, widest)) // 256 * 256))

@@ -15,8 +15,10 @@ from scne.estimators._callbacks import watched
 from scne.estimators._data import GivenRows, TrainingData, all_or_nothing, check_training_data
 from scne.estimators._device import placed
 from scne.estimators._engines import open_engine
+from scne.estimators._files import is_file_rows
 from scne.estimators._limits import LARGEST_RIDGE, check_gram_fits
 from scne.estimators._members import Member, ensemble_system
+from scne.estimators._memory_plan import plan_memory
 from scne.estimators._parameters import check_choice, check_integer, check_real, check_threads
 from scne.estimators._site import BuildingSite, open_site
 from scne.estimators._updating import UpdatingRegressor
@@ -139,7 +141,14 @@ class NetworkRegressor(UpdatingRegressor):
         seed = draw_seed(self.random_state)
         given = GivenRows(X, y, sample_weight, X_val, y_val, client)
         engine = open_engine(self.device, self.precision, self.n_jobs, X)
-        data = placed(check_training_data(self, given, self._search_rows(), seed, engine=engine), engine)
+        plan = None
+        if is_file_rows(X) and X.target_names and not engine.on_device:
+            plan = plan_memory(self, X, 1, engine.n_threads)
+        data = placed(check_training_data(self, given, self._search_rows(), seed, engine=engine, plan=plan), engine)
+        if plan is not None:
+            learned = plan.after_learning(data.encoder, data.rows.n_rows)
+            plan = learned.on_threads(data.search.n_rows, engine.n_threads)
+            engine = Engine(plan.threads, plan.in_flight_bytes)
         group = FeatureGroup("network", np.arange(data.rows.n_columns))
         check_gram_fits([self.largest_layer(data.rows.n_columns)])
         with engine:
@@ -153,8 +162,10 @@ class NetworkRegressor(UpdatingRegressor):
                 engine,
                 n_ramps=self._n_ramps(),
                 dates=self._dates(data, [group]),
+                keeps_basis=plan is None or plan.most.stored_basis,
             )
             member = self._build_member(group, 0, site)
+            site.clear()
             system = ensemble_system(data.rows, [member.layer], site.target_scaling, engine)
             solution = Naive().solve(system, 0.0, [self.ridge])
 
@@ -171,6 +182,9 @@ class NetworkRegressor(UpdatingRegressor):
         if data.encoder is not None:
             self.encoder_ = data.encoder
             self.data_ = {"target_names": list(X.target_names)}
+            self.memory_note_ = None if plan is None else plan.note(data.search.n_rows)
+            if self.memory_note_ is not None:
+                self.data_["search_rows"] = data.search.n_rows
         return self
 
     def _store(

@@ -29,7 +29,8 @@ def paragraph(model: Any) -> str:
 
 def _rows(model: Any) -> str:
     kind, columns = type(model).__name__, _count(model.n_features_in_, "column")
-    n_rows, searched = model.n_rows_, _base(model)._search_rows()
+    # A memory budget may have left fewer than were asked for.
+    n_rows, searched = model.n_rows_, getattr(model, "data_", {}).get("search_rows") or _base(model)._search_rows()
     if n_rows is None:
         return f"This {kind} takes {columns}."
     sample = ""

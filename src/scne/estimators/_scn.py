@@ -105,8 +105,9 @@ class SCNRegressor(NetworkRegressor):
         weights and predictions are always float64. On a device `precision` decides, and "auto" leaves "float64" as
         it is.
     memory_budget : int or str, default="1GB"
-        Memory for the orthonormal basis of the search (rows x nodes), and for the Gram system of a fit on files. A
-        search that does not fit runs more slowly in little memory.
+        What a fit on files may take beyond Python and its libraries: where it is too little for `search_rows`, fewer
+        rows are searched, at least 5,000, and what cannot fit is refused before a row is read. Of rows in memory, what
+        the orthonormal basis of the search (rows x nodes) may take; one that does not fit is computed again and again.
     device : str or None, default=None
         Where the work is done: "cuda" or "cuda:1" on an NVIDIA GPU through PyTorch (``pip install scne[gpu]``), "auto"
         on one where there is one, "cpu" on the processor. None works where X lives: tensors of PyTorch and arrays of

@@ -21,15 +21,16 @@ from scne.estimators._group_importances import HeldOutSums
 from scne.estimators._identity import fit_identity
 from scne.estimators._limits import check_gram_fits
 from scne.estimators._members import ensemble_system, matrix_free_system
-from scne.estimators._memory import check_gram_memory
+from scne.estimators._memory_plan import plan_memory
 from scne.estimators._network import NetworkRegressor, build_members, draw_seed
 from scne.estimators._parameters import check_choice, check_integer, check_threads
 from scne.estimators._scn import SCNRegressor
-from scne.estimators._site import fitted_rows, holds_out, open_site
+from scne.estimators._site import fitted_places, holds_out, open_site
 from scne.estimators._trend import learn_trend, without_trend
 from scne.estimators._updating import BlendedSystem
 from scne.estimators._weights import check_weight_settings, solve_again, solve_weights
-from scne.rows import INPUT_SCALINGS, SCALINGS, all_columns, resolve_groups
+from scne.passes import Engine
+from scne.rows import INPUT_SCALINGS, SCALINGS, all_columns, release_memory, resolve_groups
 
 
 @watched
@@ -279,13 +280,8 @@ class SCNERegressor(FittedEnsemble):
         check_integer("n_estimators", self.n_estimators, 1)
         threads = check_threads(self.n_jobs)
         seed = draw_seed(self.random_state)
-        if is_file_rows(X):
-            if self.groups is not None:
-                raise ValueError(
-                    "groups was passed to the estimator beside rows in files; give it to open_rows instead."
-                )
-            n_networks = self.n_estimators if self._looks_across() else len(X.groups)
-            check_gram_memory(template.memory_budget, template.largest_layer(len(X.input_names)) * n_networks, threads)
+        if is_file_rows(X) and self.groups is not None:
+            raise ValueError("groups was passed to the estimator beside rows in files; give it to open_rows instead.")
         if self.matrix_free and (client is not None or is_dask_collection(X)):
             raise ValueError(
                 "matrix_free is True, but it reads the rows again in every iteration, which is not done on a Dask "
@@ -309,13 +305,29 @@ class SCNERegressor(FittedEnsemble):
         engine = open_engine(self.device, self.precision, self.n_jobs, X)
         if engine.on_device and self.matrix_free:
             raise ValueError("matrix_free is True, but it is done on processors only; use device='cpu'.")
+        plan = None
+        if is_file_rows(X) and X.target_names and not engine.on_device:
+            across = self._looks_across()
+            plan = plan_memory(
+                template,
+                X,
+                self.n_estimators if across else len(X.groups),
+                threads,
+                scaling=self.scaling,
+                per_group=not across,
+                blended=self.trend == "judged" or (self.trend == "auto" and self._default_trend() == "judged"),
+            )
         if kept is not None and is_file_rows(X):
             kept.begin(fit_identity(self, X))
-        data = check_training_data(self, given, template._search_rows(), seed, kept, engine)
+        data = check_training_data(self, given, template._search_rows(), seed, kept, engine, plan)
         # Arrays are known once they are checked: those that a fit refuses leave no folder behind.
         if kept is not None and not is_file_rows(X):
             kept.begin(fit_identity(self, data))
         data = placed(data, engine)
+        if plan is not None:
+            learned = plan.after_learning(data.encoder, data.rows.n_rows)
+            plan = learned.on_threads(data.search.n_rows, engine.n_threads)
+            threads, engine = plan.threads, Engine(plan.threads, plan.in_flight_bytes)
         given_groups = data.groups
         if given_groups is None and self.groups is not None:
             given_groups = resolve_groups(self.groups, data.rows.n_columns, data.column_names)
@@ -326,7 +338,7 @@ class SCNERegressor(FittedEnsemble):
         dates = template._dates(data, groups)
         trend, trend_mode = None, self._trend_mode(data, template, seed)
         if trend_mode == "linear":
-            trend = learn_trend(fitted_rows(data, template._validation_fraction(), seed))
+            trend = learn_trend(data.search, fitted_places(data, template._validation_fraction(), seed))
             data = without_trend(data, trend)
         names = [group.name for group in groups]
         settings = replace(self._weight_settings(names), least_ridge=engine.least_ridge)
@@ -342,8 +354,11 @@ class SCNERegressor(FittedEnsemble):
                 kept,
                 template._n_ramps(),
                 dates,
+                keeps_basis=plan is None or plan.most.stored_basis,
             )
             members = build_members(template, groups, site)
+            site.clear()
+            release_memory()
             layers = [member.layer for member in members]
             held_out = None
             if self.matrix_free:
@@ -352,6 +367,7 @@ class SCNERegressor(FittedEnsemble):
                 solved = solve_weights(every_product, settings)
             else:
                 system = ensemble_system(data.rows, layers, site.target_scaling, engine, kept)
+                release_memory()
                 held_out = site.held_out(system, layers)
         if not self.matrix_free:
             # Outside the engine BLAS has its threads back: from here on the work is dense algebra.
@@ -368,8 +384,8 @@ class SCNERegressor(FittedEnsemble):
         judged = held_out_outputs(site, layers, solved.solution.weights, without, threads)
         self.target_scaling_, self.trend_, self.network_share_ = site.target_scaling, trend, np.ones(self.n_outputs_)
         if trend_mode == "judged" and judged is not None:
-            fitted = fitted_rows(data, template._validation_fraction(), seed)
-            blend = blended(judged, site.target_scaling, fitted, data.search)
+            fitted = fitted_places(data, template._validation_fraction(), seed)
+            blend = blended(judged, site.target_scaling, data.search, fitted)
             self.target_scaling_, self.trend_, self.network_share_ = blend.target_scaling, blend.trend, blend.share
             judged = blend.judged
             if blend.trend is not None:
@@ -379,6 +395,9 @@ class SCNERegressor(FittedEnsemble):
         if data.encoder is not None:
             self.encoder_ = data.encoder
             self.data_ = {"target_names": list(X.target_names)}
+            self.memory_note_ = None if plan is None else plan.note(data.search.n_rows)
+            if self.memory_note_ is not None:
+                self.data_["search_rows"] = data.search.n_rows
         return self
 
     def _template(self) -> NetworkRegressor:

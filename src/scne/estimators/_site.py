@@ -47,6 +47,8 @@ class BuildingSite:
     seed : int
     engine : Engine
     checkpoint : Checkpoint or None
+    keeps_basis : bool
+        Whether there may be memory for the orthonormal basis of the search.
     """
 
     rows: ArrayRows
@@ -57,6 +59,7 @@ class BuildingSite:
     seed: int
     engine: Engine
     checkpoint: Checkpoint | None = None
+    keeps_basis: bool = True
     _prepared: dict[Any, tuple[InputScaling, SearchRows]] = field(default_factory=dict, repr=False)
     _guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -73,6 +76,11 @@ class BuildingSite:
                 self._prepared.clear()
                 self._prepared[key] = scaling, rows
             return self._prepared[key]
+
+    def clear(self) -> None:
+        """Let go of scaled rows that no further network needs."""
+        with self._guard:
+            self._prepared.clear()
 
     def keep(self, stage: str, nodes: ChosenNodes) -> None:
         """Keep a network's nodes now and then."""
@@ -107,10 +115,10 @@ def holds_out(data: TrainingData, validation_fraction: float | None, seed: int) 
     return data.watched is not None or _held_out_places(data, validation_fraction, seed) is not None
 
 
-def fitted_rows(data: TrainingData, validation_fraction: float | None, seed: int) -> ArrayRows:
-    """The rows of the search without those that a site would hold out."""
+def fitted_places(data: TrainingData, validation_fraction: float | None, seed: int) -> NDArray[np.intp] | None:
+    """Places in the search of the rows that a site would not hold out; None when those are all."""
     held = _held_out_places(data, validation_fraction, seed)
-    return data.search if held is None else data.search.take(other_places(data.search.n_rows, held))
+    return None if held is None else other_places(data.search.n_rows, held)
 
 
 def open_site(
@@ -124,6 +132,7 @@ def open_site(
     checkpoint: Checkpoint | None = None,
     n_ramps: int | None = None,
     dates: tuple[DateColumns, ...] = (),
+    keeps_basis: bool = True,
 ) -> BuildingSite:
     """Learn the scalings in one pass over all rows, and set the search's rows apart."""
     plain = "standard" if scaling == "ramps" else scaling
@@ -138,4 +147,4 @@ def open_site(
         inputs = learn_dated_scaling(data.search, columns, scaling, dates, n_ramps)
     elif scaling == "ramps":
         inputs = learn_ramps(data.search, columns, n_ramps)
-    return BuildingSite(data.search, data.watched, validation, inputs, targets, seed, engine, checkpoint)
+    return BuildingSite(data.search, data.watched, validation, inputs, targets, seed, engine, checkpoint, keeps_basis)

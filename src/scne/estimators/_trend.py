@@ -22,17 +22,21 @@ from scne.rows import (
     Array,
     ArrayRows,
     ColumnScaling,
+    ColumnStatistics,
     RampScaling,
     RowBlock,
     RowSource,
     cast,
     column_statistics,
+    is_numpy,
     learn_scaling,
     like,
     namespace_of,
     to_numpy,
 )
 
+# Numbers that are scaled, or whose statistics are taken, at a time.
+_NUMBERS_AT_A_TIME = 1 << 20
 # Ridges that are tried, relative to the mean diagonal of the columns' Gram matrix.
 _RELATIVE_RIDGES = np.geomspace(1e-6, 1e3, 19)
 
@@ -75,10 +79,10 @@ def _links(scaling: ColumnScaling) -> HiddenLayer:
     return HiddenLayer(np.arange(d), limited, np.empty((d, 0)), none, "tanh", direct_link=True)
 
 
-def learn_trend(rows: ArrayRows) -> Trend:
+def learn_trend(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> Trend:
     """Ridge regression on standardised columns, its ridge by generalised cross-validation.
 
-    Its constant is left to the scaling of the targets.
+    Its constant is left to the scaling of the targets. With `places` it is learned on some of the rows.
 
     Examples
     --------
@@ -88,11 +92,70 @@ def learn_trend(rows: ArrayRows) -> Trend:
     >>> bool(left.std() < 0.01)
     True
     """
-    return learn_line(rows)[0]
+    return learn_line(rows, places)[0]
 
 
-def learn_line(rows: ArrayRows) -> tuple[Trend, NDArray[np.float64]]:
-    """The same, and its constant: what the mean of the targets is above that of the trend, shape (q,)."""
+def learn_line(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> tuple[Trend, NDArray[np.float64]]:
+    """The same, and its constant: what the mean of the targets is above that of the trend, shape (q,).
+
+    In this process's memory the scaled columns of the rows are held once, beside the rows themselves.
+    """
+    if not is_numpy(rows.inputs):
+        return _line_on_device(rows if places is None else rows.take(places))
+    assert rows.targets is not None
+    chosen = slice(None) if places is None else places
+    targets = rows.targets[chosen]
+    counts = np.ones(len(targets)) if rows.weights is None else np.asarray(rows.weights[chosen], dtype=np.float64)
+    total = float(len(targets)) if rows.weights is None else float(np.sum(counts))
+    scaling = learn_scaling(_statistics(rows, places), "standard", clip=True)
+    columns = _filled(np.empty((len(targets), rows.n_columns)), rows, places, scaling)
+    columns -= counts @ columns / total
+    left = targets - counts @ targets / total
+    if rows.weights is not None:
+        root = np.sqrt(counts)[:, None]
+        columns *= root
+        left = root * left
+    gram, moments, spread = columns.T @ columns, columns.T @ left, float(np.sum(left * left))
+    # Of thousands of columns the eigenvectors are as large as the rows.
+    del columns
+    weights = _ridge_weights(gram, moments, spread, total)
+    del gram
+    columns = _filled(np.empty((len(targets), rows.n_columns)), rows, places, scaling)
+    return Trend(scaling, weights), counts @ (targets - columns @ weights) / total
+
+
+def _statistics(rows: ArrayRows, places: NDArray[np.intp] | None) -> ColumnStatistics:
+    """Statistics of the columns of some rows, a few columns at a time: each has its own."""
+    chosen = slice(None) if places is None else places
+    weights = None if rows.weights is None else rows.weights[chosen]
+    n = rows.n_rows if places is None else len(places)
+    step = max(1, _NUMBERS_AT_A_TIME // max(1, n))
+    parts = [
+        column_statistics(rows.inputs[:, first : first + step][chosen], weights)
+        for first in range(0, rows.n_columns, step)
+    ]
+    return ColumnStatistics(
+        parts[0].weight,
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("mean", "squares", "smallest", "largest")
+        ),
+    )
+
+
+def _filled(
+    out: NDArray[np.float64], rows: ArrayRows, places: NDArray[np.intp] | None, scaling: ColumnScaling
+) -> NDArray[np.float64]:
+    """The scaled columns of some rows, written into an array a few rows at a time."""
+    layer = _links(scaling)
+    step = max(1, _NUMBERS_AT_A_TIME // max(1, rows.n_columns))
+    for first in range(0, len(out), step):
+        part = slice(first, min(first + step, len(out)))
+        out[part] = layer.outputs(rows.inputs[part if places is None else places[part]])
+    return out
+
+
+def _line_on_device(rows: ArrayRows) -> tuple[Trend, NDArray[np.float64]]:
     assert rows.targets is not None
     statistics = column_statistics(rows.inputs, rows.weights)
     check_input_sizes(statistics, "standard", way_out="fit without a linear trend (trend='none')")
@@ -119,7 +182,7 @@ def _ridge_weights(
     Parameters
     ----------
     gram : ndarray of shape (d, d)
-        Of the centred columns.
+        Of the centred columns; it is overwritten.
     moments : ndarray of shape (d, q)
         Their products with the centred targets.
     spread : float
@@ -127,7 +190,8 @@ def _ridge_weights(
     total : float
         Sum of the row weights.
     """
-    sizes, directions = eigh(gram)
+    # A symmetric matrix is its own transpose, which lies in memory as LAPACK wants it: no copy is made.
+    sizes, directions = eigh(np.require(gram.T, requirements="W"), overwrite_a=True)
     sizes = np.maximum(sizes, 0.0)
     moments = directions.T @ moments
     best, chosen = np.inf, np.zeros_like(moments)

@@ -1,7 +1,8 @@
 """The rows on which a network is searched, prepared once and read at every node."""
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -27,6 +28,11 @@ from scne.rows import (
     other_places,
     to_numpy,
 )
+
+# Numbers that a thread scales at a time, in float64 and with copies of its own.
+_SCALED_TOGETHER = 1 << 20
+# Rows whose keys are taken at a time, of columns or rows that have to be copied for it.
+_KEYED_TOGETHER = 4_096
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,8 @@ class SearchRows:
     feature_columns: NDArray[np.intp] | None = None
     keys: Array | Callable[[], Array] | None = None
     n_given: int | None = None
+    _first: dict[int, "SearchRows"] = field(default_factory=dict, repr=False, compare=False)
+    _guard: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @property
     def n_rows(self) -> int:
@@ -132,6 +140,16 @@ class SearchRows:
         """The first n training rows in canonical order, and nothing to watch."""
         if n >= self.n_training and self.n_rows == self.n_training:
             return self
+        if not is_numpy(self.inputs):
+            return self._first_training(n)
+        with self._guard:
+            # Networks on the same columns share them: of many columns these rows are large.
+            if n not in self._first:
+                self._first.clear()
+                self._first[n] = self._first_training(n)
+            return self._first[n]
+
+    def _first_training(self, n: int) -> "SearchRows":
         chosen = self._order[: min(n, self._order.shape[0])]
         roots = None if self.root_weights is None else _rows_at(self.root_weights, chosen)
         return SearchRows(
@@ -152,6 +170,8 @@ class SearchRows:
             return self
         return replace(
             self,
+            _first={},
+            _guard=threading.Lock(),
             inputs=to_numpy(self.inputs),
             targets=to_numpy(self.targets),
             root_weights=None if self.root_weights is None else to_numpy(self.root_weights),
@@ -265,7 +285,8 @@ def prepare_search(
                 targets[here] *= root_weights[here, None]
 
         n = source.n_rows if chosen is None else len(chosen)
-        step = stripe_rows(n)
+        # Each value is scaled by itself, so that the length of a step shows in time and memory only.
+        step = min(stripe_rows(n), max(64, _SCALED_TOGETHER // inputs.shape[1]))
         engine.run(copy, [(start, min(start + step, n)) for start in range(0, n, step)])
 
     n_training = counts[0]
@@ -284,7 +305,11 @@ def prepare_search(
 
 
 def _keys_of(rows: ArrayRows, columns: NDArray[np.intp], chosen: NDArray[np.intp] | None) -> Array:
-    return content_keys(chosen_columns(rows.inputs if chosen is None else _rows_at(rows.inputs, chosen), columns))
+    if not is_numpy(rows.inputs):
+        return content_keys(chosen_columns(rows.inputs if chosen is None else _rows_at(rows.inputs, chosen), columns))
+    places = np.arange(rows.n_rows) if chosen is None else chosen
+    parts = [places[start : start + _KEYED_TOGETHER] for start in range(0, len(places), _KEYED_TOGETHER)]
+    return np.concatenate([content_keys(rows.inputs[part][:, columns]) for part in parts])
 
 
 def _prepared_on_device(

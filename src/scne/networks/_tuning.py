@@ -28,6 +28,7 @@ NO_DIVISION_BY_ZERO = 1e-8
 _WARM_UP = 0.2
 # Rows on which the first output weights are solved, and their ridge for each row.
 START_ROWS, _START_RIDGE = 4_000, 1e-4
+_WIDE, _WIDE_NUMBERS = 4_096, 1 << 21
 # Few rows need many rounds, but not more than this many steps for each of them.
 _LEAST_STEPS, _STEPS_PER_ROW = 1_000, 10
 # Steps are short; so many times in all a listener hears of them.
@@ -179,10 +180,14 @@ def _views(flat: NDArray, d: int, n_nodes: int, n_links: int, q: int) -> tuple[N
 def first_output_weights(rows: SearchRows, nodes: NDArray, activation: Activation, n_links: int) -> NDArray[np.float64]:
     """Ridge solution on some of the rows, shape (L + n_links, q)."""
     some = rows.canonical_order[:START_ROWS]
-    inputs = rows_at(rows.inputs, some).astype(nodes.dtype, copy=False)
-    hidden = inputs @ nodes
-    activation.core(hidden)
-    columns = np.hstack([hidden, inputs[:, :n_links]]).astype(np.float64)
+    # Rows of thousands of features are taken a few at a time: together they would be larger than all else here.
+    step = len(some) if rows.n_columns <= _WIDE else max(64, _WIDE_NUMBERS // rows.n_columns)
+    columns = np.empty((len(some), nodes.shape[1] + n_links))
+    for first in range(0, len(some), step):
+        inputs = rows_at(rows.inputs, some[first : first + step]).astype(nodes.dtype, copy=False)
+        hidden = inputs @ nodes
+        activation.core(hidden)
+        columns[first : first + step] = np.hstack([hidden, inputs[:, :n_links]])
     if rows.root_weights is not None:
         columns *= rows_at(rows.root_weights, some)[:, None]
     weight = len(some) if rows.root_weights is None else float(np.square(rows_at(rows.root_weights, some)).sum())

@@ -115,6 +115,9 @@ class Engine:
     Parameters
     ----------
     n_threads : int
+    in_flight_bytes : float
+        Of blocks that are handed out and not yet done with, as far as they say how large they are (`nbytes`); one at
+        least is handed out. What comes out does not depend on it.
 
     Examples
     --------
@@ -123,8 +126,9 @@ class Engine:
     30
     """
 
-    def __init__(self, n_threads: int) -> None:
+    def __init__(self, n_threads: int, in_flight_bytes: float = float("inf")) -> None:
         self.n_threads = n_threads
+        self.in_flight_bytes = in_flight_bytes
         self._pool: ThreadPoolExecutor | None = None
         self._open = ExitStack()
 
@@ -170,16 +174,24 @@ class Engine:
             yield from map(kernel, items)
             return
         run_length = max(1, len(items) // (_RUNS_PER_THREAD * self.n_threads)) if isinstance(items, list) else 1
-        running: deque[Future[list[Result]]] = deque()
+        running: deque[tuple[Future[list[Result]], float]] = deque()
+        n_bytes = 0.0
         try:
             for run in batched(items, run_length):
-                running.append(self._pool.submit(_run_all, kernel, run))
-                if len(running) > 2 * self.n_threads:
-                    yield from running.popleft().result()
+                size = float(sum(getattr(item, "nbytes", 0) for item in run))
+                running.append((self._pool.submit(_run_all, kernel, run), size))
+                del run
+                n_bytes += size
+                # Before the next one is asked for, which may have to be read.
+                while running and (len(running) > 2 * self.n_threads or n_bytes + size > self.in_flight_bytes):
+                    task, size = running.popleft()
+                    n_bytes -= size
+                    yield from task.result()
+                    del task
             while running:
-                yield from running.popleft().result()
+                yield from running.popleft()[0].result()
         finally:
-            for task in running:
+            for task, _ in running:
                 task.cancel()
 
     def reduce(

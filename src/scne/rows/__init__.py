@@ -32,6 +32,7 @@ from scne.rows._groups_file import read_groups
 from scne.rows._identity import identity_of_files
 from scne.rows._paths import irregular
 from scne.rows._ramps import RampScaling, learn_ramps
+from scne.rows._release import release_memory
 from scne.rows._row_weights import (
     UNIT_SCALE,
     WeightFacts,
@@ -52,11 +53,13 @@ from scne.rows._scaling import (
 )
 
 if TYPE_CHECKING:
+    from scne.rows._batches import numbers
     from scne.rows._encoded import EncodedFileRows, encoded_rows
     from scne.rows._encoder import Encoder
     from scne.rows._encoder_learner import EncoderLearner
     from scne.rows._file_parts import FileFacts
     from scne.rows._files import FileRows, open_rows
+    from scne.rows._reading_cost import reading_cost
     from scne.rows._sample import RowSample, SampleDrawer, row_keys, sample_positions
 
 # Loading pyarrow's readers takes half a second, and whoever fits arrays does not need them.
@@ -69,7 +72,9 @@ _WITH_ARROW = {
     "RowSample": "_sample",
     "SampleDrawer": "_sample",
     "encoded_rows": "_encoded",
+    "numbers": "_batches",
     "open_rows": "_files",
+    "reading_cost": "_reading_cost",
     "row_keys": "_sample",
     "sample_positions": "_sample",
 }
@@ -126,10 +131,13 @@ __all__ = [
     "learn_weight_scale",
     "like",
     "namespace_of",
+    "numbers",
     "open_rows",
     "other_places",
     "plausible_dates",
     "read_groups",
+    "reading_cost",
+    "release_memory",
     "resolve_groups",
     "row_keys",
     "sample_positions",

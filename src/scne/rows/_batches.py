@@ -56,6 +56,17 @@ def rechunked(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Recor
         yield joined(waiting)
 
 
+def detached(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A copy of some rows, which does not keep the memory of the rows around them.
+
+    Examples
+    --------
+    >>> detached(pa.record_batch({"x": range(1_000)}).slice(10, 2)).get_total_buffer_size()
+    16
+    """
+    return pa.RecordBatch.from_arrays([pa.concat_arrays([column]) for column in batch.columns], schema=batch.schema)
+
+
 def joined(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
     """One batch from several with the same columns."""
     if len(pieces) == 1:

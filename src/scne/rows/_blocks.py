@@ -45,6 +45,11 @@ class RowBlock:
         """Index after the last row in the source."""
         return self.start + self.inputs.shape[0]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its inputs."""
+        return getattr(self.inputs, "nbytes", 0)
+
     def with_each(self, changed: Callable[[Any], Any]) -> "RowBlock":
         """The same rows with each of its arrays changed by a function."""
         return RowBlock(

@@ -17,6 +17,7 @@ from scne.rows._files import FileRows
 Item = TypeVar("Item")
 
 _AHEAD = 2
+LARGE_STRIPE = 1 << 24
 _LOOK_SECONDS = 0.1
 
 
@@ -43,10 +44,11 @@ class EncodedFileRows:
     def stripes(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[RowBlock]:
         """Yield the rows in order, `rows` at a time: the stripes that `ArrayRows` gives of the same rows.
 
-        One thread reads and encodes up to two stripes ahead; Arrow and NumPy release the interpreter lock, so that
-        this overlaps with what is done to the stripes.
+        One thread reads and encodes up to two stripes ahead, of large ones one; Arrow and NumPy release the interpreter
+        lock, so that this overlaps with what is done to the stripes.
         """
-        return read_ahead(lambda: self._stripes(rows, start, stop))
+        large = 8 * rows * self.n_columns > LARGE_STRIPE
+        return read_ahead(lambda: self._stripes(rows, start, stop), 1 if large else _AHEAD)
 
     def _stripes(self, rows: int, start: int, stop: int | None) -> Iterator[RowBlock]:
         files = self.files
@@ -65,6 +67,8 @@ class EncodedFileRows:
                 start, inputs, np.column_stack(targets) if targets else None, weights[0] if weights else None
             )
             start += batch.num_rows
+            # Neither is held while the next ones are read.
+            del inputs, batch
 
 
 def encoded_rows(files: FileRows, encoder: Encoder) -> EncodedFileRows:

@@ -180,12 +180,11 @@ class EncoderLearner:
     def _category(self, column: str, counts: LevelCounts) -> tuple[ColumnEncoding, list[_Described]]:
         refuse_strays(self.rows, column, counts)
         levels = counts.most_frequent(self.max_levels)
-        n_levels = len(counts.rows) - (None in counts.rows)
-        encoding = CategoryEncoding(column, levels, missing=None in counts.rows, other=n_levels > len(levels))
-        weights = [counts.weight[level] for level in levels]
+        encoding = CategoryEncoding(column, levels, missing=counts.has_missing, other=counts.n_levels > len(levels))
+        weights = [counts.weight_of(level) for level in levels]
         rest = self.weight - sum(weights)
         if encoding.missing:
-            weights.append(counts.weight[None])
+            weights.append(counts.weight_of(None))
             rest -= weights[-1]
         if encoding.other:
             weights.append(rest)

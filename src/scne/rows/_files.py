@@ -21,7 +21,7 @@ from scne.rows._file_parts import READ_FAILURES, FilePart, open_part, unreadable
 from scne.rows._formats import FileFormat, find_files, partition_values
 from scne.rows._opening import check_kinds, check_texts, missing_texts
 from scne.rows._row_weights import WeightScale
-from scne.rows._schemas import UnifiedColumns, is_numeric, unify_columns
+from scne.rows._schemas import UnifiedColumns, is_numeric, kind_of, unify_columns
 from scne.rows._settled_types import KnowsColumns, settled_types
 from scne.rows._type_changes import converted, family, without_marks
 
@@ -209,6 +209,10 @@ class FileRows:
         """Number of rows; None for CSV files until one pass, or `count_rows`, has counted them."""
         known = [count for count in self._counts if count is not None]
         return sum(known) if len(known) == len(self._counts) else None
+
+    def input_kinds(self) -> dict[str, str | None]:
+        """What each input column is to a model: "number", "flag", "category", "date" or "empty"."""
+        return {name: kind_of(self.schema.field(name).type) for name in self.input_names}
 
     def count_rows(self) -> int:
         """Number of rows, by reading one column when it is not known yet."""

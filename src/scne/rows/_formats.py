@@ -2,7 +2,7 @@
 
 Memory stays bounded at any size of the parts that a file is written in. `pyarrow.dataset` loads whole Parquet row
 groups (a file of 10,000,000 x 20 float64 in one row group takes 1.7 GB even without read-ahead), so Parquet files are
-read column chunk by column chunk through small buffers instead, which is no slower.
+read without it (`_parquet_format.py`), which is no slower.
 """
 
 from collections.abc import Iterator
@@ -13,14 +13,12 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.ipc as ipc
-import pyarrow.parquet as pq
 
-from scne.rows._batches import without_first
 from scne.rows._csv_format import CsvFormat
 from scne.rows._data_error import DataError
+from scne.rows._parquet_format import ParquetFormat
 from scne.rows._paths import data_paths, irregular
 
-_BUFFER_BYTES = 1 << 16
 _PIECE_BATCHES = 4
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -38,35 +36,6 @@ class FileFormat(Protocol):
 
     def batches(self, path: Path, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
         """Rows from number `skip` on, about `rows` at a time, with at least the columns of `schema`."""
-
-
-class ParquetFormat:
-    """Parquet files."""
-
-    name = "Parquet"
-
-    def schema(self, path: Path) -> pa.Schema:
-        """Column names and types, from the footer."""
-        with self._open(path) as file:
-            return file.schema_arrow
-
-    def n_rows(self, path: Path) -> int | None:
-        """Number of rows, from the footer."""
-        with self._open(path) as file:
-            return file.metadata.num_rows
-
-    def batches(self, path: Path, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
-        """Stream the rows; row groups before `skip` are not read."""
-        with self._open(path) as file:
-            first, passed = 0, 0
-            while first < file.num_row_groups and passed + file.metadata.row_group(first).num_rows <= skip:
-                passed += file.metadata.row_group(first).num_rows
-                first += 1
-            groups = list(range(first, file.num_row_groups))
-            yield from without_first(file.iter_batches(rows, groups, schema.names), skip - passed)
-
-    def _open(self, path: Path) -> pq.ParquetFile:
-        return pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)
 
 
 class ArrowFormat:

@@ -25,6 +25,8 @@ _FULL_DEVIATIONS = 3.0
 _FEW_RAMPS, _MANY_RAMPS, _MANY_ROWS, _MOST_IN_ALL = 8, 12, 12_000, 256
 # Numbers that a device sorts at a time: a column alone leaves it idle, and all of them may not fit.
 _SORTED_TOGETHER = 1 << 26
+# Numbers that are compared at a time: their outcomes take memory too.
+_COMPARED_TOGETHER = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -139,8 +141,14 @@ def learn_ramps(rows: ArrayRows, columns: ColumnScaling, n_ramps: int | None = N
 def _n_graded(inputs: Array) -> int:
     """Columns with more than two different values, as those of levels and marks have."""
     xp = namespace_of(inputs)
-    low, high = xp.min(inputs, axis=0), xp.max(inputs, axis=0)
-    return int(xp.count_nonzero(xp.any((inputs > low) & (inputs < high), axis=0)))
+    n, d = inputs.shape
+    step = max(1, _COMPARED_TOGETHER // max(1, n)) if is_numpy(inputs) else max(1, d)
+    graded = 0
+    for first in range(0, d, step):
+        some = inputs[:, first : min(first + step, d)]
+        low, high = xp.min(some, axis=0), xp.max(some, axis=0)
+        graded += int(xp.count_nonzero(xp.any((some > low) & (some < high), axis=0)))
+    return graded
 
 
 def _counted(rows: ArrayRows) -> tuple[Array, Array | None]:

@@ -16,7 +16,8 @@ from scne.rows._content import GOLDEN, ascending, constant, mixed
 
 _MASK = (1 << 64) - 1
 _BLOCK = 1 << 16
-_MOST_PIECES = 256
+# Rows of one piece of a sample that is being drawn.
+_PIECE_ROWS = 2_048
 
 
 def row_keys(seed: int, start: int, stop: int, beside: Array | None = None) -> Array:
@@ -114,7 +115,9 @@ class RowSample:
 
 
 class SampleDrawer:
-    """Draws a sample of `size` rows while they stream by, holding at most about twice as many.
+    """Draws a sample of `size` rows while they stream by, holding about a quarter more than that.
+
+    Rows wait in pieces of a few thousand, which are thinned out one by one: nothing is ever copied as a whole.
 
     Parameters
     ----------
@@ -132,19 +135,24 @@ class SampleDrawer:
 
     def __init__(self, size: int, seed: int) -> None:
         self.size, self.seed = _checked_size(size), seed
-        self._best = _SmallestKeys(size)
-        self._table: pa.Table | None = None
-        self._waiting: list[tuple[NDArray[np.uint64], NDArray[np.int64], pa.Table]] = []
-        self._n_waiting = 0
+        self._pieces: list[_Piece] = []
+        self._n_held = 0
+        # Rows with larger keys do not belong to the sample.
+        self._limit: np.uint64 | None = None
+
+    def shrink(self, size: int) -> None:
+        """Draw fewer rows from now on: those that a drawer of `size` rows would have drawn from the beginning."""
+        self.size = min(self.size, _checked_size(size))
 
     def update(self, batch: pa.RecordBatch | pa.Table, start: int) -> None:
         """Look at a batch whose first row has the number `start` in the source."""
         keys = row_keys(self.seed, start, start + batch.num_rows)
-        low = self._best.candidates(keys)
-        if len(low) or self._table is None:
+        low = np.arange(len(keys)) if self._limit is None else np.flatnonzero(keys <= self._limit)
+        low = low[_smallest(keys[low], self.size)]
+        if len(low) or not self._pieces:
             table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
             # A copy: a slice would keep the whole batch in memory.
-            self._add(keys[low], start + low, table.take(pa.array(low)))
+            self._add(_Piece(keys[low], start + low, table.take(pa.array(low))))
 
     def combined(self, other: "SampleDrawer") -> "SampleDrawer":
         """The drawer that has seen the rows of both; `self` and `other` stay as they are."""
@@ -154,35 +162,81 @@ class SampleDrawer:
                 "cannot be combined."
             )
         both = SampleDrawer(self.size, self.seed)
-        for part in (self, other):
-            part._compact()
-            if part._table is not None:
-                both._add(part._best.keys, part._best.positions, part._table)
+        for piece in (*self._pieces, *other._pieces):
+            both._add(piece)
         return both
 
-    def finish(self) -> RowSample:
-        """The sample; unpacks into positions and table."""
-        self._compact()
-        if self._table is None:
+    def finish(self, size: int | None = None) -> RowSample:
+        """The sample, or the smaller one that a drawer of `size` rows would have drawn; unpacks into positions, table.
+
+        The table is in chunks of a few thousand rows. The drawer is empty afterwards: memory holds the rows once.
+        """
+        if not self._pieces:
             raise ValueError("No rows were shown to the sample.")
-        order = np.argsort(self._best.positions)
-        return RowSample(self._best.positions[order], self._table.take(pa.array(order)))
+        self._thin_out(self.size if size is None else min(_checked_size(size), self.size))
+        pieces, self._pieces, self._n_held, self._limit = self._pieces, [], 0, None
+        positions = np.concatenate([piece.positions for piece in pieces])
+        table = pa.concat_tables([piece.table for piece in pieces])
+        if (positions[1:] < positions[:-1]).any():
+            order = np.argsort(positions)
+            positions, table = positions[order], table.take(pa.array(order))
+        return RowSample(positions, table)
 
-    def _add(self, keys: NDArray[np.uint64], positions: NDArray[np.int64], table: pa.Table) -> None:
-        self._waiting.append((keys, positions, table))
-        self._n_waiting += len(keys)
-        # Pieces of a few rows cost more in bookkeeping than in values, so their number is limited too.
-        if self._n_waiting > self.size or len(self._waiting) > _MOST_PIECES:
-            self._compact()
+    def _add(self, piece: "_Piece") -> None:
+        last = self._pieces[-1] if self._pieces else None
+        if last is not None and len(last.keys) + len(piece.keys) <= _PIECE_ROWS:
+            self._pieces[-1] = last.joined(piece)
+        else:
+            self._pieces.append(piece)
+        self._n_held += len(piece.keys)
+        if self._n_held > self.size + max(self.size // 4, _PIECE_ROWS):
+            self._thin_out(self.size)
 
-    def _compact(self) -> None:
-        if not self._waiting:
+    def _thin_out(self, size: int) -> None:
+        """Keep the rows with the `size` smallest keys."""
+        if self._n_held <= size:
             return
-        keys, positions, tables = zip(*self._waiting, strict=True)
-        kept = self._best.add(np.concatenate(keys), np.concatenate(positions))
-        old = [] if self._table is None else [self._table]
-        self._table = pa.concat_tables([*old, *tables]).combine_chunks().take(pa.array(kept)).combine_chunks()
-        self._waiting, self._n_waiting = [], 0
+        keys = np.concatenate([piece.keys for piece in self._pieces])
+        self._limit = np.partition(keys, size - 1)[size - 1]
+        for number, piece in enumerate(self._pieces):
+            self._pieces[number] = piece.up_to(self._limit)
+        self._pieces = _fewer(self._pieces)
+        self._n_held = sum(len(piece.keys) for piece in self._pieces)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Some rows that may belong to the sample."""
+
+    keys: NDArray[np.uint64]
+    positions: NDArray[np.int64]
+    table: pa.Table
+
+    def up_to(self, limit: np.uint64) -> "_Piece":
+        """Those with keys up to a limit."""
+        kept = np.flatnonzero(self.keys <= limit)
+        if len(kept) == len(self.keys):
+            return self
+        return _Piece(self.keys[kept], self.positions[kept], self.table.take(pa.array(kept)))
+
+    def joined(self, other: "_Piece") -> "_Piece":
+        """The rows of both, each column in one piece."""
+        return _Piece(
+            np.concatenate([self.keys, other.keys]),
+            np.concatenate([self.positions, other.positions]),
+            pa.concat_tables([self.table, other.table]).combine_chunks(),
+        )
+
+
+def _fewer(pieces: list[_Piece]) -> list[_Piece]:
+    """The same rows in pieces that are not too small: those cost more in bookkeeping than in values."""
+    fewer: list[_Piece] = []
+    for piece in pieces:
+        if fewer and len(fewer[-1].keys) + len(piece.keys) <= _PIECE_ROWS:
+            fewer[-1] = fewer[-1].joined(piece)
+        else:
+            fewer.append(piece)
+    return fewer
 
 
 def _checked_size(size: int) -> int:

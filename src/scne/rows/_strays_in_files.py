@@ -19,7 +19,7 @@ def refuse_strays(rows: FileRows, column: str, counts: LevelCounts) -> None:
     """
     if column not in rows.undeclared_texts:
         return
-    judged = mostly(counts.rows.keys(), counts.rows.values())
+    judged = mostly(counts.levels.to_pylist(), counts.rows.tolist())
     if judged is None:
         return
     strays = find_strays((batch.column(0) for batch in rows.batches([column])), judged)

@@ -1,0 +1,187 @@
+"""A memory budget bounds a fit on files: fewer rows or threads, or a refusal before a row is read."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from commands import run_here
+
+import scne
+from scne.estimators._memory import FEWEST_SEARCH_ROWS, needed_bytes
+from scne.estimators._memory_plan import plan_memory
+from scne.rows import DataError, SampleDrawer, open_rows, sample_positions
+from scne.rows._parquet_footer import footer_bytes, read_short_footer
+from scne.rows._parquet_format import ParquetFormat
+
+IMPORTS = "import scne.cli._fit, scne.cli._progress, scne.cli._tables, pyarrow.dataset, sklearn.base, scipy.linalg"
+
+
+def write(path, n_rows, n_columns, group_rows=None):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_columns, n_rows))
+    table = pa.table({**{f"x{j}": values for j, values in enumerate(X)}, "y": X[0] * X[1] + X[2]})
+    pq.write_table(table, path, row_group_size=group_rows)
+    return path
+
+
+def peak(*command):
+    """Peak of a process in bytes, as the system counts it."""
+    process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return 1024 * usage.ru_maxrss
+
+
+def template(**settings):
+    return scne.SCNRegressor.tuned(**{"max_hidden": 8, "tuning_epochs": 0.0, "scaling": "standard", **settings})
+
+
+def spoilt(path):
+    """The same file with garbage instead of its pages; the footer is left."""
+    held = bytearray(path.read_bytes())
+    end = len(held) - 8 - footer_bytes(path)
+    held[4:end] = b"\xff" * (end - 4)
+    path.write_bytes(held)
+    return path
+
+
+def test_a_process_keeps_to_its_budget(tmp_path):
+    path = write(tmp_path / "wide.parquet", 12_000, 250, 3_000)
+    budget = 200
+    options = ("--networks", "1", "--nodes", "10", "--tuning", "0", "--out", str(tmp_path / "m.scne"))
+    taken = peak("-m", "scne", "fit", str(path), "--target", "y", "--memory", f"{budget}MB", *options)
+    assert taken - peak("-c", IMPORTS) < 1.1e6 * budget
+
+
+def test_what_cannot_fit_is_refused_before_a_row_is_read(tmp_path):
+    path = spoilt(write(tmp_path / "a.parquet", 6_000, 200))
+    rows = scne.open_rows(path, target="y")
+    with pytest.raises(ValueError, match=r"memory_budget is '30MB', but .* needs \d+MB; allow that much"):
+        scne.SCNERegressor(template(memory_budget="30MB"), random_state=0).fit(rows)
+    with pytest.raises(DataError, match="corrupt"):
+        scne.SCNERegressor(template(memory_budget="1GB"), random_state=0).fit(rows)
+
+
+def test_the_number_that_is_named_is_enough(tmp_path):
+    rows = scne.open_rows(write(tmp_path / "a.parquet", 6_000, 200), target="y")
+    with pytest.raises(ValueError, match="allow that much") as refused:
+        scne.SCNERegressor(template(memory_budget="30MB"), n_estimators=1, networks="across", random_state=0).fit(rows)
+    named = re.search(r"needs (\d+MB)", str(refused.value))[1]
+    model = scne.SCNERegressor(template(memory_budget=named), n_estimators=1, networks="across", random_state=0).fit(
+        rows
+    )
+    assert model.n_rows_ == 6_000
+
+
+def tight_budget(rows, **settings):
+    """Megabytes that hold about 24,000 rows of the search."""
+    plan = plan_memory(template(memory_budget="8GB"), rows, 1, 1, **settings)
+    return f"{needed_bytes(plan.most, 24_000, 1) / 1e6:.0f}MB"
+
+
+def test_a_search_is_shortened_to_what_fits_on_any_number_of_threads(tmp_path):
+    rows = scne.open_rows(write(tmp_path / "a.parquet", 40_000, 150, 5_000), target="y")
+    budget = tight_budget(rows)
+    models = [template(memory_budget=budget, n_jobs=jobs, random_state=0).fit(rows) for jobs in (1, 2)]
+    searched = models[0].data_["search_rows"]
+    assert FEWEST_SEARCH_ROWS < searched < 30_000
+    assert f"searched on {searched:,} rows instead of 40,000" in models[0].memory_note_
+    assert f"a sample of {searched:,} of them" in models[0].summary()
+    np.testing.assert_array_equal(models[0].output_weights_, models[1].output_weights_)
+    assert plan_memory(template(memory_budget="2GB"), rows, 1, 1).search_rows == 40_000
+
+
+def test_the_command_prints_that_a_search_was_shortened(tmp_path, monkeypatch, capsys):
+    path = write(tmp_path / "a.parquet", 40_000, 150, 5_000)
+    budget = tight_budget(open_rows(path, target="y"), blended=True)
+    options = ("--networks", "1", "--nodes", "8", "--tuning", "0", "--scaling", "standard", "--memory", budget)
+    options = (*options, "--out", str(tmp_path / "m.scne"))
+    code, printed, _ = run_here(monkeypatch, capsys, "fit", str(path), "--target", "y", *options)
+    assert code == 0
+    assert f"which is what the memory budget of {budget} allows" in " ".join(printed.split())
+
+
+def test_a_smaller_sample_is_part_of_a_larger_one():
+    drawer, shrunk = SampleDrawer(4_000, seed=3), SampleDrawer(4_000, seed=3)
+    for start in range(0, 50_000, 5_000):
+        batch = pa.record_batch({"x": range(start, start + 5_000)})
+        drawer.update(batch, start)
+        shrunk.update(batch, start)
+        shrunk.shrink(900)
+    for drawn in (drawer.finish(900), shrunk.finish()):
+        np.testing.assert_array_equal(drawn.positions, sample_positions(50_000, 900, seed=3))
+        assert drawn.table["x"].to_pylist() == drawn.positions.tolist()
+
+
+@pytest.mark.parametrize("group_rows", [10, 777, 5_000])
+def test_rows_do_not_depend_on_row_groups(tmp_path, group_rows):
+    path = write(tmp_path / "a.parquet", 5_000, 30, group_rows)
+    whole = pq.read_table(path)
+    rows = open_rows(path, target="y")
+    for start in (0, 1_234):
+        found = pa.Table.from_batches(list(rows.batches(rows=512, start=start)))
+        assert found.equals(whole.slice(start).select(found.column_names))
+
+
+def test_groups_are_streamed_or_read_whole_with_the_same_rows(tmp_path):
+    # A group of few columns is streamed, one of many is decoded a few columns at a time.
+    for n_rows, n_columns in ((300_000, 3), (4_000, 900)):
+        path = write(tmp_path / f"{n_columns}.parquet", n_rows, n_columns)
+        schema = pq.read_schema(path)
+        batches = list(ParquetFormat().batches(path, schema, 1_024, 0))
+        assert pa.Table.from_batches(batches).equals(pq.read_table(path))
+        assert max(batch.num_rows for batch in batches) == 1_024
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_short_footer_says_what_the_whole_one_says(tmp_path, stored):
+    zone = pa.array([1, 2, 3], pa.timestamp("us", "Europe/Berlin"))
+    table = pa.table(
+        {
+            "number": [1.0, None, 2.0],
+            "text": ["a", "b", "a"],
+            "coded": pa.array(["a", "b", "a"]).dictionary_encode(),
+            "when": zone,
+            "day": pa.array([1, 2, 3], pa.date32()),
+            "flag": [True, False, None],
+            "list": [[1], [2, 3], None],
+            "money": pa.array([1, 2, 3], pa.decimal128(10, 2)),
+        }
+    )
+    path = tmp_path / "a.parquet"
+    pq.write_table(table, path, row_group_size=2, store_schema=stored)
+    short = read_short_footer(path)
+    assert (short.n_rows, short.n_groups) == (3, 2)
+    assert short.schema.equals(pq.read_schema(path).remove_metadata())
+
+
+def test_a_long_footer_is_not_parsed_to_refuse_a_fit(tmp_path):
+    path = write(tmp_path / "a.parquet", 60_000, 12, 10)
+    assert footer_bytes(path) > 1 << 22
+    rows = open_rows(path, target="y")
+    assert rows.n_rows == 60_000
+    with pytest.raises(ValueError, match="allow that much"):
+        scne.SCNERegressor(template(memory_budget="60MB"), random_state=0).fit(rows)
+
+
+def test_the_footer_counts(tmp_path):
+    rows = open_rows(write(tmp_path / "a.parquet", 2_000, 5), target="y")
+    shape = plan_memory(template(), rows, 1, 1).most
+    small, large = (needed_bytes(replace(shape, footer_bytes=size), 2_000, 1) for size in (0.0, 3e8))
+    assert large - small > 3e8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["mid", "tiny-groups", "texts", "keys", "folder"])
+def test_shapes_of_the_benchmark_keep_to_their_budget(shape):
+    benchmark = Path(__file__).parents[1] / "benchmarks" / "memory.py"
+    done = subprocess.run([sys.executable, benchmark, "--shapes", shape], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
