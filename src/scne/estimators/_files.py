@@ -166,8 +166,9 @@ def _look_through(
         for batch in files.batches(rows=step):
             if start == 0 and plan is not None:
                 # Footers do not tell how long texts are; the first rows do.
-                plans[0] = plan.after_first_rows(max(plan.most.row_bytes, batch.nbytes / batch.num_rows))
-                drawer.shrink(plans[0].search_rows)
+                measured = plan.after_first_rows(max(plan.most.row_bytes, batch.nbytes / batch.num_rows))
+                drawer.shrink(measured.search_rows)
+                plans[0] = measured
             drawer.update(batch, start)
             numbered = _NumberedBatch(start, batch)
             start += batch.num_rows

@@ -181,10 +181,9 @@ class NetworkRegressor(UpdatingRegressor):
         self._store(member, solution.weights, site.target_scaling, data.flat_target)
         if data.encoder is not None:
             self.encoder_ = data.encoder
-            self.data_ = {"target_names": list(X.target_names)}
             self.memory_note_ = None if plan is None else plan.note(data.search.n_rows)
-            if self.memory_note_ is not None:
-                self.data_["search_rows"] = data.search.n_rows
+            shortened = {} if self.memory_note_ is None else {"search_rows": data.search.n_rows}
+            self.data_ = {"target_names": list(X.target_names), **shortened}
         return self
 
     def _store(

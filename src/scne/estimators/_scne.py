@@ -394,10 +394,9 @@ class SCNERegressor(FittedEnsemble):
         self.n_rows_, self.weight_scale_ = data.rows.n_rows, data.weight_scale
         if data.encoder is not None:
             self.encoder_ = data.encoder
-            self.data_ = {"target_names": list(X.target_names)}
             self.memory_note_ = None if plan is None else plan.note(data.search.n_rows)
-            if self.memory_note_ is not None:
-                self.data_["search_rows"] = data.search.n_rows
+            shortened = {} if self.memory_note_ is None else {"search_rows": data.search.n_rows}
+            self.data_ = {"target_names": list(X.target_names), **shortened}
         return self
 
     def _template(self) -> NetworkRegressor:
