@@ -396,7 +396,7 @@ class SCNERegressor(FittedEnsemble):
             self.encoder_ = data.encoder
             self.memory_note_ = None if plan is None else plan.note(data.search.n_rows)
             shortened = {} if self.memory_note_ is None else {"search_rows": data.search.n_rows}
-            self.data_ = {"target_names": list(X.target_names), **shortened}
+            self.data_: dict[str, Any] = {"target_names": list(X.target_names), **shortened}
         return self
 
     def _template(self) -> NetworkRegressor:
