@@ -1,0 +1,230 @@
+"""Do the tests notice a changed operator or constant? A random sample of mutants, each tested on its own.
+
+    python tests/torture/mutants.py --sample 200 --seed 0
+
+Each mutant is one changed place of `ncl`, `networks` or `rows`, in a copy of the repository in a temporary folder. The
+tests that run that place are run, fastest first, until one fails. A mutant that no test notices has survived.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from pathlib import Path
+
+from coverage_map import CoverageMap, recorded_map
+from equivalent_mutants import reason_for
+from forked_tests import RecordedTest, copied_tree, end_group, fork, preload, run_until_failure
+from mutation_points import MutationPoint, points_of
+
+ROOT = Path(__file__).resolve().parents[2]
+STORE = ROOT / "build" / "mutants"
+FOLDERS = ["src/scne/ncl", "src/scne/networks", "src/scne/rows"]
+# Files that only a GPU runs: their tests need PyTorch.
+GPU_ONLY = {"_ahead.py", "_device_tuning.py", "_torch_steps.py"}
+# A first handful of fast tests notices most mutants; later parts import more test files.
+PART_SECONDS = (1.0, 5.0, 20.0)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant: caught by a test, or survived all the tests that were run."""
+
+    outcome: str
+    test: str = ""
+    n_tests: int = 0
+    seconds: float = 0.0
+
+
+def chosen_tests(tests: list[RecordedTest], budget: float) -> list[list[RecordedTest]]:
+    """The fastest tests within a budget of seconds, at least one, in parts that grow."""
+    ends = list(accumulate(test.seconds for test in tests))
+    tests = tests[: max(1, sum(end <= budget for end in ends))]
+    limits = [0.0, *PART_SECONDS, float("inf")]
+    parts = [
+        [test for test, end in zip(tests, ends, strict=False) if low <= end < high]
+        for low, high in zip(limits, limits[1:], strict=False)
+    ]
+    return [part for part in parts if part]
+
+
+class Trees:
+    """Copies of the repository, one for each process, their compiled files made beforehand."""
+
+    def __init__(self, folder: Path, n: int) -> None:
+        self.free = [copied_tree(ROOT, folder / f"tree{number}").resolve() for number in range(n)]
+        for tree in self.free:
+            pid = fork(tree, folder / "compile.log", _compile_tests)
+            os.waitpid(pid, 0)
+
+
+def _compile_tests() -> None:
+    import pytest
+
+    pytest.main(["-q", "-n", "0", "-p", "no:cacheprovider", "--collect-only"])
+
+
+class Trial:
+    """One mutant in one copy of the repository: written at the start, taken back at the end."""
+
+    def __init__(self, point: MutationPoint, tree: Path, parts: list[list[RecordedTest]], folder: Path) -> None:
+        self.point, self.tree, self.n_tests = point, tree, sum(map(len, parts))
+        self.file = tree / point.path
+        self.source = (ROOT / point.path).read_bytes()
+        self.compiled = list((self.file.parent / "__pycache__").glob(f"{self.file.stem}.*.pyc"))
+        self.result = folder / f"{tree.name}.result"
+        self.result.unlink(missing_ok=True)
+        for path in self.compiled:
+            path.rename(path.with_suffix(".aside"))
+        self.file.write_bytes(point.applied(self.source))
+        self.start = time.monotonic()
+        self.pid = fork(tree, folder / f"{tree.name}.log", lambda: run_until_failure(parts, self.result))
+
+    def verdict(self) -> Verdict | None:
+        """None while it runs."""
+        done, status = os.waitpid(self.pid, os.WNOHANG)
+        if not done:
+            return None
+        end_group(self.pid)
+        self.file.write_bytes(self.source)
+        timestamp = (ROOT / self.point.path).stat().st_mtime_ns
+        os.utime(self.file, ns=(timestamp, timestamp))
+        for path in self.compiled:
+            path.with_suffix(".aside").rename(path)
+        seconds = time.monotonic() - self.start
+        if os.WIFSIGNALED(status):
+            test = self.result.with_suffix(".current")
+            name = test.read_text(encoding="utf-8") if test.exists() else "the start"
+            return Verdict("caught", f"{name} (ended by signal {os.WTERMSIG(status)})", self.n_tests, seconds)
+        if not self.result.exists():
+            return Verdict("error", "", self.n_tests, seconds)
+        test_name = self.result.read_text(encoding="utf-8")
+        return Verdict("caught" if test_name else "survived", test_name, self.n_tests, seconds)
+
+
+def try_all(points: list[MutationPoint], tests: CoverageMap, budget: float, jobs: int) -> dict[MutationPoint, Verdict]:
+    """Try each mutant; verdicts of earlier runs are taken where neither source nor tests have changed."""
+    known = _read_verdicts()
+    verdicts, waiting = {}, []
+    for point in points:
+        parts = chosen_tests(tests.tests_of(point), budget)
+        name = _name_of(point, parts)
+        if not parts:
+            verdicts[point] = Verdict("survived")
+        elif name in known:
+            verdicts[point] = known[name]
+        else:
+            waiting.append((point, parts, name))
+    if not waiting:
+        return verdicts
+    with tempfile.TemporaryDirectory(prefix="mutants-") as temporary:
+        folder = Path(temporary)
+        trees, running = Trees(folder, jobs), {}
+        while waiting or running:
+            while waiting and trees.free:
+                point, parts, name = waiting.pop(0)
+                running[name] = Trial(point, trees.free.pop(), parts, folder)
+            time.sleep(0.02)
+            for name, trial in list(running.items()):
+                verdict = trial.verdict()
+                if verdict is not None:
+                    del running[name]
+                    trees.free.append(trial.tree)
+                    verdicts[trial.point] = verdict
+                    if verdict.outcome != "error":
+                        known[name] = verdict
+                        _write_verdicts(known)
+                    _tell(len(verdicts), len(points), trial.point, verdict)
+    return {point: verdicts[point] for point in points}
+
+
+def _name_of(point: MutationPoint, parts: list[list[RecordedTest]]) -> str:
+    """What a verdict is stored under: the mutant with the whole file, and the tests with theirs."""
+    digest = hashlib.sha256((ROOT / point.path).read_bytes())
+    for test in (test for part in parts for test in part):
+        digest.update(test.name.encode())
+    for file in sorted({test.name.partition("::")[0] for part in parts for test in part}):
+        digest.update((ROOT / file).read_bytes())
+    return f"{point.path}:{point.start}:{point.change}:{digest.hexdigest()[:16]}"
+
+
+def _read_verdicts() -> dict[str, Verdict]:
+    path = STORE / "verdicts.json"
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {name: Verdict(**verdict) for name, verdict in stored.items()}
+
+
+def _write_verdicts(verdicts: dict[str, Verdict]) -> None:
+    path = STORE / "verdicts.json"
+    unfinished = path.with_suffix(".unfinished")
+    unfinished.write_text(json.dumps({name: asdict(verdict) for name, verdict in verdicts.items()}), encoding="utf-8")
+    unfinished.replace(path)
+
+
+def _tell(number: int, n: int, point: MutationPoint, verdict: Verdict) -> None:
+    by = f" by {verdict.test}" if verdict.test else f" {verdict.n_tests} tests"
+    place = f"{point.path.removeprefix('src/scne/')}:{point.line}"
+    sys.stdout.write(f"{number}/{n} {place} {point.change}: {verdict.outcome}{by}, {verdict.seconds:.1f} s\n")
+    sys.stdout.flush()
+
+
+def report(verdicts: dict[MutationPoint, Verdict]) -> str:
+    """How many were caught, and a line for each of the others."""
+    lines, counts = [], Counter()
+    for point, verdict in verdicts.items():
+        text = point.line_text((ROOT / point.path).read_bytes())
+        file = point.path.removeprefix("src/scne/")
+        reason = reason_for(file, text, point.change) if verdict.outcome == "survived" else ""
+        outcome = "equivalent" if reason else verdict.outcome
+        counts[outcome] += 1
+        counts[point.kind, outcome] += 1
+        if outcome != "caught":
+            why = reason or f"{verdict.n_tests} tests"
+            lines.append(f"{outcome}: {file}:{point.line}: {point.change}: {text} ({why})")
+    kinds = sorted({point.kind for point in verdicts})
+    n_kinds = {kind: sum(point.kind == kind for point in verdicts) for kind in kinds}
+    lines += [f"{kind}: {counts[kind, 'caught']} of {n_kinds[kind]} caught" for kind in kinds]
+    n, caught, equivalent = len(verdicts), counts["caught"], counts["equivalent"]
+    share = 100 * caught / max(n - equivalent, 1)
+    lines.append(
+        f"{caught} of {n} caught ({100 * caught / max(n, 1):.1f} %); {equivalent} equivalent, "
+        f"{n - caught - equivalent} survived: {share:.1f} % of those that can be noticed"
+    )
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Draw, try, report; 1 when fewer than 90 % of those that can be noticed were."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", type=int, default=200, help="how many mutants (200)")
+    parser.add_argument("--seed", type=int, default=0, help="which sample (0)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
+    parser.add_argument("--budget", type=float, default=30.0, help="seconds of tests for each mutant, at most (30)")
+    parser.add_argument("--only", default="", help="mutants of files whose path contains this text")
+    parser.add_argument("--least", type=float, default=90.0, help="least share in percent for exit status 0 (90)")
+    arguments = parser.parse_args()
+    preload()
+    tests = recorded_map(ROOT, STORE, FOLDERS, arguments.jobs)
+    points = [point for point in points_of(ROOT, FOLDERS) if Path(point.path).name not in GPU_ONLY]
+    points = [point for point in points if arguments.only in point.path]
+    sample = random.Random(arguments.seed).sample(points, min(arguments.sample, len(points)))
+    start = time.monotonic()
+    verdicts = try_all(sample, tests, arguments.budget, arguments.jobs)
+    text = report(verdicts)
+    sys.stdout.write(f"\n{text}\n")
+    minutes = (time.monotonic() - start) / 60
+    sys.stdout.write(f"seed {arguments.seed}, {len(points)} places, {len(tests.tests)} tests, {minutes:.1f} minutes\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
