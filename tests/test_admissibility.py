@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scne import SCNERegressor, SCNRegressor
-from scne.networks import required_share
+from scne.networks import admissible_nodes, required_share
 
 
 @pytest.mark.parametrize("criterion", ["orthogonal", "paper"])
@@ -45,3 +45,56 @@ def test_nodes_searched_on_all_rows_are_admissible_on_them():
     y = np.sin(6 * X[:, 0]) + X[:, 1]
     model = SCNERegressor(SCNRegressor(10, n_candidates=30), groups=[[0], [1]], random_state=0).fit(X, y)
     assert all(held.all() for held in model.admissible_nodes().values())
+
+
+def admitted(H, y, contractions, criterion="orthogonal", ridge=0.0, **options):
+    return admissible_nodes(H.T @ H, H.T @ y, (y**2).sum(axis=0), contractions, criterion, ridge, **options).tolist()
+
+
+@pytest.mark.parametrize("criterion", ["orthogonal", "paper"])
+def test_equality_is_not_enough(criterion):
+    """Of y = (1, 1) the first node removes half; r = 0 asks for half of the first node, and 2/3 of what is left."""
+    y = np.array([[1.0], [1.0]])
+    assert admitted(np.eye(2), y, [0.0, 0.0], criterion) == [False, True]
+    assert admitted(np.eye(2), y, [1e-9, 0.0], criterion) == [True, True]
+
+
+def test_every_output_must_be_helped():
+    y = np.array([[1.0, 1.0], [0.0, 1.0]])
+    assert admitted(np.eye(2)[:, :1], y, [0.1]) == [True]
+    assert admitted(np.eye(2)[:, :1], y, [0.0]) == [False]
+    assert admitted(np.eye(2)[:, 1:], y, [0.9]) == [False]
+
+
+def test_a_node_counts_from_one_and_needs_more_the_later_it_comes():
+    """Three nodes that remove half of what is left each: 1 - r = 0.6 asks for 0.3, 0.4 and 0.45 of it."""
+    y = np.sqrt([[4.0], [2.0], [1.0], [1.0]])
+    H = np.eye(4)[:, :3]
+    assert admitted(H, y, [0.4, 0.4, 0.4]) == [True, True, True]
+    # 0.4 / 0.6 / 0.675 for 1 - r = 0.8, 0.9 and 0.9; half is enough for the first alone.
+    assert admitted(H, y, [0.2, 0.1, 0.1]) == [True, False, False]
+
+
+def test_direct_links_come_before_the_nodes_and_are_not_judged():
+    """The link, the last column, removes 8 of 10; of the other 2 the nodes remove 1 and 1."""
+    y = np.array([[1.0], [1.0], [np.sqrt(8.0)]])
+    assert admitted(np.eye(3), y, [0.1, 0.1], n_direct=1) == [True, True]
+    assert admitted(np.eye(3)[:, :2], y, [0.1, 0.1]) == [False, False]
+
+
+def test_a_ridge_shortens_what_a_node_removes():
+    """(e'h)^2 / (h'h + r): 1 / 2 of 1 with r = 1, of which 1 - r_L = 1 asks for half, and less for half."""
+    y = np.array([[1.0], [0.0]])
+    H = np.eye(2)[:, :1]
+    assert admitted(H, y, [0.0], ridge=0.999) == [True]
+    assert admitted(H, y, [0.0], ridge=1.001) == [False]
+    assert admitted(H, y, [0.0], "paper", ridge=0.999) == [True]
+    assert admitted(H, y, [0.0], "paper", ridge=1.001) == [False]
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_dependent_nodes_are_judged_up_to_the_first_that_adds_nothing(scale):
+    """The Gram matrix of the second and third is exactly singular; the third adds nothing to the second."""
+    H = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]) * scale
+    y = np.array([[1.0], [1.0], [1.0], [0.5]])
+    assert admitted(H, y, [0.9, 0.9, 0.9]) == [True, True, False]

@@ -1,5 +1,7 @@
 """What is wrong with files is said in a sentence that names the file and the column."""
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc as ipc
@@ -7,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scne.rows import DataError, open_rows
+from scne.rows._file_parts import unreadable
 
 
 def refused(path, *words, read=False, **options):
@@ -246,3 +249,16 @@ class TestValues:
     def test_csv_text_that_is_not_unicode(self, tmp_path):
         (tmp_path / "a.csv").write_bytes(b"x,y\ncaf\xe9,2\n")
         refused(tmp_path / "a.csv", tmp_path / "a.csv", "'x'", "invalid UTF8 data", read=True)
+
+
+def test_what_the_system_says_of_a_file_is_passed_on():
+    path = Path("rows.parquet")
+    words = str(unreadable(path, "Parquet", PermissionError(13, "Permission denied", str(path))))
+    assert words == "rows.parquet cannot be read: Permission denied."
+    # pyarrow raises OSErrors of its own, without a number: those are about what the file holds.
+    words = str(unreadable(path, "Parquet", OSError("Truncated.\nMore lines")))
+    assert words == "rows.parquet cannot be read as Parquet: Truncated; it is corrupt, truncated or no Parquet file."
+    assert "pyarrow.ipc.new_file" in str(unreadable(path, "Arrow", OSError("Not an Arrow file")))
+    assert "pyarrow.ipc.new_file" not in str(unreadable(path, "Parquet", OSError("Not an Arrow file")))
+    assert "pyarrow.ipc.new_file" not in str(unreadable(path, "Arrow", OSError("Truncated")))
+    assert str(unreadable(path, "CSV", OSError())).startswith("rows.parquet cannot be read as CSV: OSError; ")

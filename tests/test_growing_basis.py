@@ -1,13 +1,18 @@
 """The factorisation that grows with the network is the least-squares fit on its nodes, at every step."""
 
+from types import SimpleNamespace
+
+import array_api_strict
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scne.networks import ACTIVATIONS, GrowingBasis, prepare_search
+from scne.networks._builder import _add_nodes
+from scne.networks._built import Record
 from scne.passes import Engine
-from scne.rows import ArrayRows, ColumnScaling
+from scne.rows import ArrayRows, ColumnScaling, to_numpy
 
 seeds = st.integers(0, 2**32 - 1)
 PRECISIONS = {"float64": (np.float64, 1e-9), "float32": (np.float32, 1e-4)}
@@ -31,6 +36,7 @@ class Case:
         activation="sigmoid",
         n_columns=3,
         threads=1,
+        library=np.asarray,
     ):
         rng = np.random.default_rng(seed)
         X, y = rng.uniform(-1, 1, (n_rows, n_columns)), rng.standard_normal((n_rows, n_outputs))
@@ -42,7 +48,7 @@ class Case:
         self.ridge = ridge
         with Engine(threads) as engine:
             rows = prepare_search(
-                ArrayRows(X, y, sample_weight),
+                ArrayRows(library(X), library(y), None if sample_weight is None else library(sample_weight)),
                 np.arange(n_columns),
                 identity,
                 targets,
@@ -244,3 +250,38 @@ def test_with_as_many_nodes_as_rows_nothing_is_left(seed, n_rows):
     """The interpolating network; rounding is all that remains."""
     case = Case(seed=seed, n_rows=n_rows, n_nodes=n_rows, n_outputs=1, activation="tanh")
     assert np.abs(case.basis.residual).max() < 1e-6
+
+
+@pytest.mark.parametrize("stored", [True, False], ids=["kept", "computed again"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_another_library_grows_the_same_basis(stored, weighted, ridge):
+    settings = {"n_outputs": 2, "n_watched": 20, "direct": True, "weighted": weighted, "ridge": ridge}
+    here, there = Case(**settings), Case(stored=stored, library=array_api_strict.asarray, **settings)
+    assert (there.basis._stored is None) != stored
+    np.testing.assert_allclose(to_numpy(there.basis.residual), here.basis.residual, atol=1e-9)
+    np.testing.assert_allclose(there.basis.factor, here.basis.factor, atol=1e-9)
+    for name in ("moments", "squares", "projections", "gram"):
+        np.testing.assert_allclose(getattr(there.scores, name), getattr(here.scores, name), atol=1e-8)
+    assert there.basis.training_error() == pytest.approx(here.basis.training_error(), rel=1e-9)
+    assert there.basis.validation_error() == pytest.approx(here.basis.validation_error(), rel=1e-9)
+
+
+def test_candidates_that_depend_on_present_nodes_are_not_asked_again():
+    """By the paper's gain a copy with a little noise is admissible where r is near one; the basis refuses it."""
+    x = np.linspace(-1, 1, 200)[:, None]
+    unit = ColumnScaling(np.zeros(1), np.ones(1))
+    near, far = np.array([1.001, 0.0]), np.array([3.0, 0.0])
+    settings = SimpleNamespace(max_hidden=9, batch_size=1, criterion="paper", contraction=(1 - 1e-9,))
+    with Engine(1) as engine:
+        rows = prepare_search(ArrayRows(x, np.tanh(3 * x)), np.arange(1), unit, unit, engine)
+        for pool, added in (([near], 0), ([near, near], 0), ([near, far], 1)):
+            basis, record = GrowingBasis(rows, ACTIVATIONS["tanh"], 9, engine, np.inf), Record()
+            assert basis.append_node(np.array([1.0, 0.0]))
+            weights = np.column_stack(pool)
+            pools = SimpleNamespace(attempts=[(7.0,)], at=lambda node, attempt, weights=weights: weights)
+            assert _add_nodes(record, basis, settings, pools) == bool(added)
+            assert record.size == added
+            assert basis.size == 1 + added
+        np.testing.assert_array_equal(record.weights, [far])
+        assert (record.scopes, record.contractions) == ([7.0], [1 - 1e-9])

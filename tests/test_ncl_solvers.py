@@ -145,6 +145,32 @@ def test_pinv_cut_off_is_the_users():
     assert PseudoInverse(rcond=1e-3).solve(system, 0.0, 0.0).weights.ravel() == pytest.approx([1.0, 0.0])
 
 
+def test_pinv_takes_eigenvalues_not_above_the_cut_off_for_zero():
+    def weights(values, rcond):
+        system = EnsembleSystem(np.diag(values), np.ones((len(values), 1)), np.ones(1), 1.0, (len(values),))
+        return PseudoInverse(rcond).solve(system, 0.0, 0.0).weights.ravel().tolist()
+
+    assert weights([1.0, 0.5], 0.5) == [1.0, 0.0]
+    assert weights([1.0, 0.5], 0.499) == [1.0, 2.0]
+    assert weights([4.0, 1.0], 0.3) == [0.25, 0.0]
+    # By default eps times the number of nodes: four here.
+    eps = np.finfo(float).eps
+    assert weights([1.0, 1.0, 1.0, 3 * eps], None) == [1.0, 1.0, 1.0, 0.0]
+    assert weights([1.0, 1.0, 1.0, 5 * eps], None) == [1.0, 1.0, 1.0, 1 / (5 * eps)]
+
+
+def test_pinv_solves_beyond_the_limit_where_the_matrix_is_indefinite():
+    system = make_system(hidden_outputs((3, 4)))
+    A = system_matrix(system, 3.5, 0.1)
+    assert np.linalg.eigvalsh(A)[0] < 0
+    solution = PseudoInverse().solve(system, 3.5, 0.1)
+    np.testing.assert_allclose(A @ solution.weights, system.moments, atol=1e-9)
+    assert solution.status is Status.SOLVED
+    assert solution.n_iter == 0
+    assert solution.detail == ""
+    assert solution.error_history.tolist() == [system.ensemble_error(solution.weights)]
+
+
 @iterative
 def test_histories_begin_with_the_naive_ensemble_and_end_with_the_answer(solver):
     system = make_system(hidden_outputs((3, 4)), n_outputs=2)

@@ -199,6 +199,13 @@ def test_nothing_admissible_gives_nothing(criterion):
     assert select(NOTHING, h, E1[:, None], 1, criterion) is None
 
 
+@both
+def test_an_output_that_is_fitted_already_has_no_veto_and_nothing_to_give(criterion):
+    y = np.column_stack([E1, np.zeros(N_ROWS)])
+    assert as_pair(select(NOTHING, E1[:, None], y, 1, criterion)) == ([0], CONTRACTIONS[0])
+    assert select(NOTHING, np.column_stack([E1, E2]), np.zeros((N_ROWS, 2)), 1, criterion) is None
+
+
 def test_a_batch_takes_admissible_candidates_only():
     h = np.column_stack([E2, E1 + E2, E3, E1 + E3])
     assert select(NOTHING, h, E1[:, None], 1, "paper", batch_size=4, contractions=(0.5,)).candidates == [1, 3]

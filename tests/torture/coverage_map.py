@@ -45,15 +45,16 @@ class CoverageMap:
 
     def _tests_of(self, lines: set[tuple[str, int]]) -> list[RecordedTest]:
         places = {place for line in lines for place in self._tests_of_lines.get(line, [])}
-        return sorted((self.tests[place] for place in places), key=lambda test: (test.seconds, test.name))
+        return sorted((self.tests[place] for place in places), key=lambda test: (test.effort, test.name))
 
     def tests_of(self, point: MutationPoint) -> list[RecordedTest]:
-        """The tests that can notice a mutant, fastest first.
+        """The tests that can notice a mutant, fast and small ones first.
 
-        What a module sets at import is noticed where its name is used, or else anywhere in the file.
+        What a module does at import is noticed where the name it sets is used, or else anywhere in the file.
         """
-        if point.lines:
-            return self._tests_of({(point.path, line) for line in point.lines})
+        reached = self._tests_of({(point.path, line) for line in point.lines})
+        if reached:
+            return reached
         uses = set()
         if point.name:
             pattern = re.compile(rf"\b{re.escape(point.name)}\b")

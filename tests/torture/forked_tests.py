@@ -7,6 +7,7 @@ seeing it.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -23,21 +24,26 @@ from pathlib import Path
 
 # Before SciPy is imported, as in tests/conftest.py.
 os.environ["SCIPY_ARRAY_API"] = "1"
+# Threads that wait for each other on a busy machine cost more than they save on small matrices.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import coverage
 import hypothesis
 import pytest
 
 PRELOADED = (
-    "scipy.linalg scipy.spatial scipy.stats scipy.special sklearn.utils.estimator_checks sklearn.model_selection "
-    "sklearn.datasets sklearn.pipeline pyarrow.compute pyarrow.csv pyarrow.dataset pyarrow.parquet pandas threadpoolctl "
-    "typer rich.table safetensors.numpy hypothesis.extra.numpy hypothesis.strategies array_api_strict array_api_compat"
-).split()
-# No process may take the machine's memory, whatever its mutant does.
+    *("scipy.linalg", "scipy.spatial", "scipy.special", "scipy.stats"),
+    *("sklearn.datasets", "sklearn.model_selection", "sklearn.pipeline", "sklearn.utils.estimator_checks"),
+    *("pyarrow.compute", "pyarrow.csv", "pyarrow.dataset", "pyarrow.parquet"),
+    *("pandas", "threadpoolctl", "typer", "rich.table", "safetensors.numpy", "array_api_compat", "array_api_strict"),
+    *("hypothesis.extra.numpy", "hypothesis.strategies"),
+)
 _PRELOADED_ALREADY = "ignore::pytest.PytestAssertRewriteWarning"
+# No process may take the machine's memory, whatever its mutant does.
 MOST_MEMORY = 12 << 30
-# A test may take this many times as long as it did when it was recorded, and some seconds more.
-PATIENCE, LEAST_PATIENCE = 10.0, 20.0
+# A test may take this many times the seconds that it took when it was recorded, but some seconds in any case. They are
+# seconds of processor time, so that a busy machine ends no test; a test that waits for ever is ended after a while too.
+PATIENCE, LEAST_PATIENCE, MOST_SECONDS = 10.0, 20.0, 600.0
 OPTIONS = ["-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-W", _PRELOADED_ALREADY]
 
 
@@ -46,6 +52,9 @@ def preload() -> None:
     for name in PRELOADED:
         importlib.import_module(name)
     assert not any(name.partition(".")[0] == "scne" for name in sys.modules)
+    # pytest collects garbage at its end; what was imported here is none, and looking at it would copy it.
+    gc.collect()
+    gc.freeze()
 
 
 def copied_tree(root: Path, destination: Path) -> Path:
@@ -62,6 +71,7 @@ def copied_tree(root: Path, destination: Path) -> Path:
 def _enter(tree: Path, log: Path) -> None:
     """Make the present process one that tests the package of `tree`."""
     os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
@@ -119,6 +129,11 @@ class RecordedTest:
     name: str
     seconds: float
     lines: dict[str, frozenset[int]]
+
+    @property
+    def effort(self) -> float:
+        """Small for a fast test of a small piece of code, which is the likeliest to notice a change of that piece."""
+        return (self.seconds + 0.005) * sum(map(len, self.lines.values()))
 
 
 class _Recorder:
@@ -213,10 +228,12 @@ class _Verdict:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.current.write_text(nodeid, encoding="utf-8")
-        # The default action of the signal ends the process, in compiled code too.
-        signal.setitimer(signal.ITIMER_REAL, self.limits.get(nodeid, LEAST_PATIENCE))
+        # The default action of the signals ends the process, in compiled code too.
+        signal.setitimer(signal.ITIMER_PROF, self.limits.get(nodeid, LEAST_PATIENCE))
+        signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS)
 
     def pytest_runtest_logfinish(self) -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
         signal.setitimer(signal.ITIMER_REAL, 0.0)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -226,15 +243,16 @@ class _Verdict:
 
 def run_until_failure(parts: list[list[RecordedTest]], result: Path) -> None:
     """Run tests part by part until one fails; write its name, or nothing when all pass."""
-    # Under fork no handler of the parent's may catch the signal.
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    # Under fork no handler of the parent's may catch the signals.
+    for number in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(number, signal.SIG_DFL)
     # Python's own compiled files of a changed source would outlive the change.
     sys.dont_write_bytecode = True
     for tests in parts:
         names = [test.name for test in tests]
         verdict = _Verdict(tests, result.with_suffix(".current"))
         # A mutant may be caught by the import of a test file already.
-        signal.setitimer(signal.ITIMER_REAL, 4 * LEAST_PATIENCE)
+        signal.setitimer(signal.ITIMER_PROF, 4 * LEAST_PATIENCE)
         status = pytest.main([*OPTIONS, "-x", *names], plugins=[verdict])
         if status != pytest.ExitCode.OK:
             result.write_text(verdict.failed or f"{names[0]} ({pytest.ExitCode(status).name})", encoding="utf-8")

@@ -3,7 +3,8 @@
     python tests/torture/mutants.py --sample 200 --seed 0
 
 Each mutant is one changed place of `ncl`, `networks` or `rows`, in a copy of the repository in a temporary folder. The
-tests that run that place are run, fastest first, until one fails. A mutant that no test notices has survived.
+tests that run that place are run, fast and small ones first, until one fails. A mutant that no test notices has
+survived.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import hashlib
 import json
 import os
 import random
+import signal
 import sys
 import tempfile
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from coverage_map import CoverageMap, recorded_map
@@ -29,10 +31,24 @@ from mutation_points import MutationPoint, points_of
 ROOT = Path(__file__).resolve().parents[2]
 STORE = ROOT / "build" / "mutants"
 FOLDERS = ["src/scne/ncl", "src/scne/networks", "src/scne/rows"]
-# Files that only a GPU runs: their tests need PyTorch.
-GPU_ONLY = {"_ahead.py", "_device_tuning.py", "_torch_steps.py"}
+# Files and functions that run with PyTorch alone, and mostly on a GPU: tests/test_device*.py and others need both.
+ONLY_WITH_PYTORCH = {
+    "networks/_ahead.py": None,
+    "networks/_basis.py": {"ask", "answers", "counts", "attempts_at_once", "_recorded_kernels"},
+    "networks/_device_tuning.py": None,
+    "networks/_pools.py": {"expect"},
+    "networks/_torch_steps.py": None,
+    "networks/_tuning_layout.py": None,
+    "rows/_arrays.py": {"_from_torch", "_is_large"},
+}
 # A first handful of fast tests notices most mutants; later parts import more test files.
-PART_SECONDS = (1.0, 5.0, 20.0)
+PART_SECONDS = (0.5, 3.0, 12.0)
+
+
+def needs_pytorch(point: MutationPoint) -> bool:
+    """Whether a place cannot be reached here."""
+    functions = ONLY_WITH_PYTORCH.get(point.path.removeprefix("src/scne/"), set())
+    return functions is None or point.function in functions
 
 
 @dataclass(frozen=True)
@@ -46,13 +62,12 @@ class Verdict:
 
 
 def chosen_tests(tests: list[RecordedTest], budget: float) -> list[list[RecordedTest]]:
-    """The fastest tests within a budget of seconds, at least one, in parts that grow."""
+    """The first tests within a budget of seconds, at least one, in parts that grow."""
     ends = list(accumulate(test.seconds for test in tests))
     tests = tests[: max(1, sum(end <= budget for end in ends))]
     limits = [0.0, *PART_SECONDS, float("inf")]
     parts = [
-        [test for test, end in zip(tests, ends, strict=False) if low <= end < high]
-        for low, high in zip(limits, limits[1:], strict=False)
+        [test for test, end in zip(tests, ends, strict=False) if low <= end < high] for low, high in pairwise(limits)
     ]
     return [part for part in parts if part]
 
@@ -129,21 +144,25 @@ def try_all(points: list[MutationPoint], tests: CoverageMap, budget: float, jobs
     with tempfile.TemporaryDirectory(prefix="mutants-") as temporary:
         folder = Path(temporary)
         trees, running = Trees(folder, jobs), {}
-        while waiting or running:
-            while waiting and trees.free:
-                point, parts, name = waiting.pop(0)
-                running[name] = Trial(point, trees.free.pop(), parts, folder)
-            time.sleep(0.02)
-            for name, trial in list(running.items()):
-                verdict = trial.verdict()
-                if verdict is not None:
-                    del running[name]
-                    trees.free.append(trial.tree)
-                    verdicts[trial.point] = verdict
-                    if verdict.outcome != "error":
-                        known[name] = verdict
-                        _write_verdicts(known)
-                    _tell(len(verdicts), len(points), trial.point, verdict)
+        try:
+            while waiting or running:
+                while waiting and trees.free:
+                    point, parts, name = waiting.pop(0)
+                    running[name] = Trial(point, trees.free.pop(), parts, folder)
+                time.sleep(0.02)
+                for name, trial in list(running.items()):
+                    verdict = trial.verdict()
+                    if verdict is not None:
+                        del running[name]
+                        trees.free.append(trial.tree)
+                        verdicts[trial.point] = verdict
+                        if verdict.outcome != "error":
+                            known[name] = verdict
+                            _write_verdicts(known)
+                        _tell(len(verdicts), len(points), trial.point, verdict)
+        finally:
+            for trial in running.values():
+                end_group(trial.pid)
     return {point: verdicts[point] for point in points}
 
 
@@ -208,14 +227,15 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=200, help="how many mutants (200)")
     parser.add_argument("--seed", type=int, default=0, help="which sample (0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
-    parser.add_argument("--budget", type=float, default=30.0, help="seconds of tests for each mutant, at most (30)")
+    parser.add_argument("--budget", type=float, default=12.0, help="seconds of tests for each mutant, at most (12)")
     parser.add_argument("--only", default="", help="mutants of files whose path contains this text")
     parser.add_argument("--least", type=float, default=90.0, help="least share in percent for exit status 0 (90)")
     arguments = parser.parse_args()
+    # Whoever ends this process ends the tests that it runs.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     preload()
     tests = recorded_map(ROOT, STORE, FOLDERS, arguments.jobs)
-    points = [point for point in points_of(ROOT, FOLDERS) if Path(point.path).name not in GPU_ONLY]
-    points = [point for point in points if arguments.only in point.path]
+    points = [point for point in points_of(ROOT, FOLDERS) if not needs_pytorch(point) and arguments.only in point.path]
     sample = random.Random(arguments.seed).sample(points, min(arguments.sample, len(points)))
     start = time.monotonic()
     verdicts = try_all(sample, tests, arguments.budget, arguments.jobs)

@@ -61,6 +61,8 @@ class MutationPoint:
         Without any, the place is run when the module is imported.
     name : str
         What the module calls the value that is changed at import, if anything.
+    function : str
+        The function or method around it.
     """
 
     path: str
@@ -72,6 +74,7 @@ class MutationPoint:
     new: str
     lines: tuple[int, ...]
     name: str = ""
+    function: str = ""
 
     def applied(self, source: bytes) -> bytes:
         """The file with the change."""
@@ -96,6 +99,7 @@ class _Finder:
         self.points: list[MutationPoint] = []
         self.lines: tuple[int, ...] = ()
         self.name = ""
+        self.function_name = ""
 
     def offset(self, line: int, column: int) -> int:
         return self.line_starts[line - 1] + column
@@ -108,7 +112,9 @@ class _Finder:
     def add(self, kind: str, start: int, stop: int, new: str) -> None:
         line = self.source.count(b"\n", 0, start) + 1
         old = self.source[start:stop].decode()
-        self.points.append(MutationPoint(self.path, kind, line, start, stop, old, new, self.lines, self.name))
+        self.points.append(
+            MutationPoint(self.path, kind, line, start, stop, old, new, self.lines, self.name, self.function_name)
+        )
 
     def add_operator(self, kind: str, left: ast.expr, right: ast.expr, old: str, new: str) -> None:
         """Change the operator between two expressions; parentheses and line ends may lie there too."""
@@ -150,12 +156,14 @@ class _Finder:
             self.visit_all(case.body, at_import)
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        around, self.function_name = self.function_name, self.function_name or node.name
         first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
         self.lines, self.name = tuple(range(first.lineno, (node.end_lineno or node.lineno) + 1)), ""
         for default in [*node.args.defaults, *node.args.kw_defaults]:
             if default is not None:
                 self.expression(default, at_import=False)
         self.visit_all(node.body, at_import=False)
+        self.function_name = around
 
     def exits_and_calls(self, node: ast.stmt, at_import: bool) -> None:
         """An early exit that is never taken; a call that is not made."""
@@ -247,6 +255,4 @@ def mutation_points(path: str, source: bytes) -> list[MutationPoint]:
 def points_of(root: Path, folders: list[str]) -> list[MutationPoint]:
     """All places of the Python files of some folders."""
     files = sorted(path for folder in folders for path in (root / folder).glob("*.py"))
-    return [
-        point for file in files for point in mutation_points(file.relative_to(root).as_posix(), file.read_bytes())
-    ]
+    return [point for file in files for point in mutation_points(file.relative_to(root).as_posix(), file.read_bytes())]
