@@ -138,3 +138,118 @@ def test_networks_across_groups_know_their_groups():
     apart = SCNERegressor(SCNRegressor(20), groups=groups, random_state=0).fit(X, y)
     assert list(apart.groups_) == ["left", "right"]
     assert across.score(X, y) > apart.score(X, y)
+
+
+def test_a_step_is_that_of_adam():
+    """Kingma and Ba 2015, Algorithm 1, written out, with a rate of its own for each weight."""
+    rng = np.random.default_rng(0)
+    start, rates = rng.standard_normal(5), rng.uniform(0.01, 0.1, 5)
+    gradients, shares = rng.standard_normal((6, 5)) * [1, 1, 1e-7, 0, 100], rng.uniform(0.1, 1, 6)
+    parameters, gradient = start.copy(), np.empty(5)
+    adam = tuning._Adam(parameters, gradient, rates)
+    expected, mean, square = start.copy(), np.zeros(5), np.zeros(5)
+    for t, (g, share) in enumerate(zip(gradients, shares, strict=True), start=1):
+        gradient[:] = g
+        adam.step(share)
+        mean, square = 0.9 * mean + 0.1 * g, 0.98 * square + 0.02 * g**2
+        expected -= share * rates * (mean / (1 - 0.9**t)) / (np.sqrt(square / (1 - 0.98**t)) + 1e-8)
+        np.testing.assert_allclose(parameters, expected, rtol=1e-12)
+    assert parameters[3] == start[3]
+
+
+def test_the_rate_rises_in_a_line_and_falls_along_half_a_cosine():
+    """Over the first fifth of 20 steps it rises to the whole, under a cosine from one to (nearly) zero."""
+    cosine = [(1 + np.cos(np.pi * step / 20)) / 2 for step in range(20)]
+    rising = [0.25, 0.5, 0.75, *[1.0] * 17]
+    np.testing.assert_allclose(tuning.rates_at(np.arange(20), 20), np.multiply(cosine, rising), rtol=1e-12)
+    assert float(tuning.rates_at(10, 20)) == pytest.approx(0.5)
+    assert tuning.rates_at(19, 20) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "epochs", "batch_rows", "steps"),
+    [
+        (90, 100, 256, 900),  # ten for each row, while all rows are one batch
+        (100, 100, 256, 1_000),
+        (256, 100, 256, 1_000),  # but no more than a thousand
+        (257, 2_000, 256, 2_008),  # then as many as the rounds need
+        (1_000, 2, 100, 1_000),  # and a thousand at least
+        (1_000, 200, 100, 2_000),
+    ],
+)
+def test_how_many_steps_are_taken(n_rows, epochs, batch_rows, steps):
+    assert TuningSettings(epochs, batch_rows).n_steps(search_rows(n_rows)) == steps
+
+
+def test_repeated_rows_are_not_more_rows_while_they_fit_one_batch():
+    rows = search_rows(20)
+    repeated = SearchRows(np.repeat(rows.inputs, 5, 0), np.repeat(rows.targets, 5, 0), None, 100, 100.0, 0.0)
+    assert TuningSettings(1).n_steps(repeated) == 200
+
+
+def test_batches_go_through_all_rows_in_a_random_order():
+    blocks = list(tuning.batch_blocks(10, 3, 7, np.random.default_rng(0)))
+    assert [block.shape for block in blocks] == [(3, 3), (3, 3), (1, 3)]
+    # A round leaves out what does not fill a batch, and no row comes twice in it.
+    assert all(len(set(block.ravel().tolist())) == block.size for block in blocks)
+    assert not np.array_equal(blocks[0], blocks[1])
+    many = np.concatenate([block.ravel() for block in tuning.batch_blocks(10, 3, 3_000, np.random.default_rng(0))])
+    assert len(many) == 9_000
+    assert np.abs(np.bincount(many) / 900 - 1).max() < 0.1
+    together = list(tuning.batch_blocks(4, 4, 2, np.random.default_rng(0)))
+    np.testing.assert_array_equal(np.concatenate(together), [[0, 1, 2, 3], [0, 1, 2, 3]])
+
+
+@pytest.mark.parametrize("n", [300, 5_000])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_links", [0, 2])
+def test_the_first_output_weights_are_a_ridge_solution_on_the_first_rows(n, weighted, n_links):
+    """1e-4 of ridge for each unit of weight, on no more than 4,000 rows in their canonical order."""
+    weights = np.random.default_rng(1).integers(1, 4, n).astype(float) if weighted else None
+    rows = search_rows(n, q=2, weights=weights)
+    nodes = np.random.default_rng(2).standard_normal((4, 3))
+    first = rows.canonical_order[:4_000]
+    H = np.column_stack([np.tanh(rows.inputs @ nodes), rows.inputs[:, :n_links]])[first]
+    w = np.ones(n)[first] if weights is None else weights[first]
+    y = rows.targets[first] / np.sqrt(w)[:, None]
+    expected = np.linalg.solve(H.T * w @ H + 1e-4 * w.sum() * np.eye(3 + n_links), H.T * w @ y)
+    found = tuning.first_output_weights(rows, nodes, ACTIVATIONS["tanh"], n_links)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "tuned"), [(99, False), (100, True)])
+def test_a_hundred_different_rows_are_enough_to_tune_on(n, tuned):
+    rows = search_rows(n)
+    nodes = sparse_pool(pool_generator(0, 1), rows, 4, [1.0])
+    after = tune_nodes(rows, nodes, ACTIVATIONS["tanh"], False, TuningSettings(1), pool_generator(0, 2))
+    assert np.array_equal(after, nodes) != tuned
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_batches_of_some_rows_run_in_single_precision(dtype, monkeypatch):
+    seen = []
+
+    class Watched(tuning._Adam):
+        def __init__(self, parameters, gradient, rates):
+            seen.append(parameters.dtype)
+            super().__init__(parameters, gradient, rates)
+
+    monkeypatch.setattr(tuning, "_Adam", Watched)
+    rows = search_rows(256, dtype=dtype)
+    nodes = sparse_pool(pool_generator(0, 1), rows, 4, [1.0])
+    for batch_rows in (256, 255):
+        tune_nodes(rows, nodes, ACTIVATIONS["tanh"], False, TuningSettings(1, batch_rows), pool_generator(0, 2))
+    assert seen == [dtype, np.float32]
+
+
+def test_rows_that_are_watched_are_not_tuned_on():
+    rows = search_rows(300)
+    nodes = sparse_pool(pool_generator(0, 1), rows, 4, [1.0])
+    watched = SearchRows(
+        np.vstack([rows.inputs, 9 * rows.inputs]), np.vstack([rows.targets, rows.targets]), None, 300, 300.0, 300.0
+    )
+    found = [
+        tune_nodes(each, nodes, ACTIVATIONS["tanh"], True, TuningSettings(1), pool_generator(0, 2))
+        for each in (rows, watched)
+    ]
+    np.testing.assert_array_equal(*found)

@@ -255,6 +255,8 @@ def run_until_failure(parts: list[list[RecordedTest]], result: Path) -> None:
         signal.setitimer(signal.ITIMER_PROF, 4 * LEAST_PATIENCE)
         status = pytest.main([*OPTIONS, "-x", *names], plugins=[verdict])
         if status != pytest.ExitCode.OK:
-            result.write_text(verdict.failed or f"{names[0]} ({pytest.ExitCode(status).name})", encoding="utf-8")
+            # Without a test that failed, the import of a test file did.
+            note = "" if verdict.failed else pytest.ExitCode(status).name.lower().replace("_", " ")
+            result.write_text(f"{verdict.failed or names[0]}\n{note}", encoding="utf-8")
             return
     result.write_text("", encoding="utf-8")

@@ -35,6 +35,7 @@ FOLDERS = ["src/scne/ncl", "src/scne/networks", "src/scne/rows"]
 ONLY_WITH_PYTORCH = {
     "networks/_ahead.py": None,
     "networks/_basis.py": {"ask", "answers", "counts", "attempts_at_once", "_recorded_kernels"},
+    "networks/_builder.py": {"searches_on_device"},
     "networks/_device_tuning.py": None,
     "networks/_pools.py": {"expect"},
     "networks/_torch_steps.py": None,
@@ -53,12 +54,28 @@ def needs_pytorch(point: MutationPoint) -> bool:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant: caught by a test, or survived all the tests that were run."""
+    """What became of a mutant: caught by a test, or survived all the tests that were run.
+
+    Attributes
+    ----------
+    outcome : {"caught", "survived", "error"}
+    test : str
+        The one that noticed it.
+    n_tests : int
+        How many may have been run.
+    seconds : float
+    tests : str
+        Tells those tests from others.
+    note : str
+        How it was noticed, if not by a failure.
+    """
 
     outcome: str
     test: str = ""
     n_tests: int = 0
     seconds: float = 0.0
+    tests: str = ""
+    note: str = ""
 
 
 def chosen_tests(tests: list[RecordedTest], budget: float) -> list[list[RecordedTest]]:
@@ -92,7 +109,8 @@ class Trial:
     """One mutant in one copy of the repository: written at the start, taken back at the end."""
 
     def __init__(self, point: MutationPoint, tree: Path, parts: list[list[RecordedTest]], folder: Path) -> None:
-        self.point, self.tree, self.n_tests = point, tree, sum(map(len, parts))
+        self.point, self.tree = point, tree
+        self.n_tests, self.tests = sum(map(len, parts)), _fingerprint(parts)
         self.file = tree / point.path
         self.source = (ROOT / point.path).read_bytes()
         self.compiled = list((self.file.parent / "__pycache__").glob(f"{self.file.stem}.*.pyc"))
@@ -119,24 +137,25 @@ class Trial:
         if os.WIFSIGNALED(status):
             test = self.result.with_suffix(".current")
             name = test.read_text(encoding="utf-8") if test.exists() else "the start"
-            return Verdict("caught", f"{name} (ended by signal {os.WTERMSIG(status)})", self.n_tests, seconds)
+            note = f"ended by signal {os.WTERMSIG(status)}"
+            return Verdict("caught", name, self.n_tests, seconds, self.tests, note)
         if not self.result.exists():
             return Verdict("error", "", self.n_tests, seconds)
-        test_name = self.result.read_text(encoding="utf-8")
-        return Verdict("caught" if test_name else "survived", test_name, self.n_tests, seconds)
+        name, _, note = self.result.read_text(encoding="utf-8").partition("\n")
+        return Verdict("caught" if name else "survived", name, self.n_tests, seconds, self.tests, note)
 
 
 def try_all(points: list[MutationPoint], tests: CoverageMap, budget: float, jobs: int) -> dict[MutationPoint, Verdict]:
     """Try each mutant; verdicts of earlier runs are taken where neither source nor tests have changed."""
-    known = _read_verdicts()
+    known, names = _read_verdicts(), {test.name for test in tests.tests}
     verdicts, waiting = {}, []
     for point in points:
         parts = chosen_tests(tests.tests_of(point), budget)
-        name = _name_of(point, parts)
+        name, earlier = _name_of(point), known.get(_name_of(point))
         if not parts:
             verdicts[point] = Verdict("survived")
-        elif name in known:
-            verdicts[point] = known[name]
+        elif earlier is not None and _still_holds(earlier, parts, names):
+            verdicts[point] = earlier
         else:
             waiting.append((point, parts, name))
     if not waiting:
@@ -166,14 +185,27 @@ def try_all(points: list[MutationPoint], tests: CoverageMap, budget: float, jobs
     return {point: verdicts[point] for point in points}
 
 
-def _name_of(point: MutationPoint, parts: list[list[RecordedTest]]) -> str:
-    """What a verdict is stored under: the mutant with the whole file, and the tests with theirs."""
-    digest = hashlib.sha256((ROOT / point.path).read_bytes())
+def _name_of(point: MutationPoint) -> str:
+    """What a verdict is stored under: the change, and the whole file that it is made in."""
+    digest = hashlib.sha256((ROOT / point.path).read_bytes()).hexdigest()
+    return f"{point.path}:{point.start}:{point.change}:{digest[:16]}"
+
+
+def _fingerprint(parts: list[list[RecordedTest]]) -> str:
+    """Tells sets of tests apart, by their names and files."""
+    digest = hashlib.sha256()
     for test in (test for part in parts for test in part):
         digest.update(test.name.encode())
     for file in sorted({test.name.partition("::")[0] for part in parts for test in part}):
         digest.update((ROOT / file).read_bytes())
-    return f"{point.path}:{point.start}:{point.change}:{digest.hexdigest()[:16]}"
+    return digest.hexdigest()[:16]
+
+
+def _still_holds(verdict: Verdict, parts: list[list[RecordedTest]], names: set[str]) -> bool:
+    """A test that noticed a mutant is still there, or all that did not are still the same."""
+    if verdict.outcome == "caught":
+        return verdict.test in names
+    return verdict.tests == _fingerprint(parts)
 
 
 def _read_verdicts() -> dict[str, Verdict]:
@@ -190,7 +222,7 @@ def _write_verdicts(verdicts: dict[str, Verdict]) -> None:
 
 
 def _tell(number: int, n: int, point: MutationPoint, verdict: Verdict) -> None:
-    by = f" by {verdict.test}" if verdict.test else f" {verdict.n_tests} tests"
+    by = f" by {verdict.test}{verdict.note and f' ({verdict.note})'}" if verdict.test else f" {verdict.n_tests} tests"
     place = f"{point.path.removeprefix('src/scne/')}:{point.line}"
     sys.stdout.write(f"{number}/{n} {place} {point.change}: {verdict.outcome}{by}, {verdict.seconds:.1f} s\n")
     sys.stdout.flush()
