@@ -107,3 +107,39 @@ def test_errors_of_a_path_are_computed_with_or_without_held_out_rows():
     squares = path.squares(judged)
     np.testing.assert_array_equal(np.sqrt(squares.training), path.errors)
     assert path.squares().held_out is None
+
+
+@pytest.mark.parametrize("slack", [0.0, 0.02, 0.2, 1.0, 1e9])
+@pytest.mark.parametrize("held_out", [True, False])
+def test_within_the_slack_the_pair_nearest_to_a_plain_average_is_taken(slack, held_out):
+    """The smallest lambda of all pairs that are good enough, and for it the largest ridge."""
+    fitted, judged = make_systems()
+    ridges, lambdas = [1.0, 1e-3, 30.0, 0.1], np.array([0.0, 0.3, 0.8, 1.2, 1.45])
+    choice = choose(fitted, ridges, lambdas, slack=slack, held_out=judged if held_out else None)
+    least = choice.scores.min()
+    pairs = [
+        (decorrelation, -ridge)
+        for i, ridge in enumerate(ridges)
+        for j, decorrelation in enumerate(lambdas)
+        if choice.scores[i, j] <= (1 + slack) * least
+    ]
+    decorrelation, ridge = min(pairs)
+    assert (choice.decorrelation, choice.ridge.tolist()) == (decorrelation, [-ridge] * 3)
+
+
+def test_a_limit_must_stay_above_lambda_and_zero_is_always_allowed():
+    fitted, judged = make_systems()
+    for held_out in (judged, None):
+        choice = choose(fitted, [0.1, 1.0], [0.0, 0.3, 0.8], limit=0.3, held_out=held_out)
+        assert np.isfinite(choice.scores).tolist() == [[True, False, False]] * 2
+        by_ridge = choose(fitted, [0.1, 1.0], [0.0, 0.3], limit=lambda r: r[0], held_out=held_out)
+        assert np.isfinite(by_ridge.scores).tolist() == [[True, False], [True, True]]
+        assert choose(fitted, [0.1], [0.0, 0.3], limit=-1.0, held_out=held_out).decorrelation == 0.0
+
+
+def test_fits_that_leave_no_rows_over_are_refused():
+    rng = np.random.default_rng(0)
+    system = EnsembleSystem.from_outputs([rng.standard_normal((5, 8))], rng.standard_normal(5))
+    with pytest.raises(ValueError, match="no pair of the 1 ridges and 1 decorrelations has a finite score"):
+        choose(system, [0.0], [0.0])
+    assert choose(system, [0.0, 1.0], [0.0]).ridge.tolist() == [1.0]

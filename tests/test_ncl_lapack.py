@@ -157,3 +157,18 @@ def test_other_threads_run_during_a_reduction():
     begin, end = span
     margin = 0.2 * (end - begin)
     assert sum(begin + margin < tick < end - margin for tick in ticks) >= 3
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize("unit", [1e-200, 1e-20, 1.0, 1e20])
+def test_shifted_systems_do_not_depend_on_units(unit):
+    """Definite, indefinite and singular ones: what counts as zero is relative to the matrix."""
+    reduced = tridiagonalise(np.asfortranarray(np.diag([4.0, 3.0, 2.0, 1.0]) + np.diag(np.ones(3), -1)))
+    T, lowest = dense(reduced), reduced.eigenvalues[0]
+    rhs = np.random.default_rng(1).standard_normal((4, 2))
+    for shift in (1.0, -2.5, -lowest):
+        values, vectors = np.linalg.eigh(shift * np.eye(4) + T)
+        inverse = np.where(np.abs(values) < 1e-13, 0.0, 1 / values)
+        expected = vectors @ (inverse[:, None] * (vectors.T @ rhs))
+        found = reduced.solve_shifted(np.array([shift * unit]), np.array([unit]), rhs)[:, :, 0]
+        np.testing.assert_allclose(found * unit, expected, rtol=1e-9, atol=1e-11)

@@ -431,3 +431,50 @@ def test_spectral_radius_is_computed_within_a_context():
 @pytest.mark.parametrize("name", RADII)
 def test_matrix_free_solves_know_no_spectral_radius(name):
     assert SOLVERS[name]().solve(matrix_free(make_system(hidden_outputs((3, 4)))), 0.8, 0.1).spectral_radius is None
+
+
+@pytest.mark.parametrize("name", ["jacobi", "gauss-seidel"])
+def test_without_settings_an_iteration_ends_after_a_hundred_steps_or_at_eight_digits(name):
+    members = hidden_outputs((3, 3, 3, 3))
+    system, ridge = make_system(members), np.full(4, 0.1)
+    easy = SOLVERS[name]().solve(system, 0.2, ridge)
+    assert easy.status is Status.CONVERGED
+    exact = Cholesky().solve(system, 0.2, ridge).weights
+    assert np.abs(easy.weights - exact).max() < 1e-6 * np.abs(exact).max()
+    alike = make_system([0.01 * H + members[0] for H in members])
+    edge = decorrelation_bounds(alike, ridge).jacobi_exact if name == "jacobi" else decorrelation_limit(4)
+    hard = SOLVERS[name]().solve(alike, 0.999 * edge, ridge)
+    assert (hard.status, hard.n_iter, len(hard.weights_history)) == (Status.MAX_ITER, 100, 101)
+
+
+def test_without_settings_conjugate_gradients_go_on_to_twelve_digits():
+    system, ridge = make_system(hidden_outputs((6, 6, 6))), np.full(3, 0.1)
+    solution = ConjugateGradient().solve(system, 1.4, ridge)
+    assert solution.status is Status.CONVERGED
+    assert len(solution.weights_history) == solution.n_iter + 1
+    exact = Cholesky().solve(system, 1.4, ridge).weights
+    np.testing.assert_allclose(solution.weights, exact, rtol=1e-9, atol=1e-10)
+
+
+def test_conjugate_gradients_stop_where_they_say():
+    system, ridge = make_system(hidden_outputs((6, 6, 6)), n_outputs=2), np.full(3, 0.1)
+    A = system_matrix(system, 1.4, ridge)
+    whole = COUPLED["cg"].solve(system, 1.4, ridge)
+
+    def residual_norm(weights):
+        """In the norm of the preconditioner, relative to the moments; the worse of the outputs."""
+
+        def squares(values):
+            return np.sum(values * Naive().solve(replace(system, moments=values), 0.0, ridge).weights, axis=0)
+
+        return np.sqrt(squares(system.moments - A @ weights) / squares(system.moments)).max()
+
+    norms = [residual_norm(weights) for weights in whole.weights_history]
+    for step_tol in (1e-1, 1e-3, 1e-5):
+        stopped = ConjugateGradient(step_tol=step_tol).solve(system, 1.4, ridge)
+        assert stopped.status is Status.CONVERGED
+        assert stopped.n_iter == next(k for k, norm in enumerate(norms) if norm <= step_tol)
+    # The last step that is allowed may be the one that arrives.
+    last = stopped.n_iter
+    assert ConjugateGradient(max_iter=last, step_tol=1e-5).solve(system, 1.4, ridge).status is Status.CONVERGED
+    assert ConjugateGradient(max_iter=last - 1, step_tol=1e-5).solve(system, 1.4, ridge).status is Status.MAX_ITER

@@ -20,6 +20,9 @@ from mutation_points import MutationPoint
 # Doctests of the whole package are one more file of tests.
 DOCTESTS = "src/scne"
 MOST_SECONDS = 600.0
+# Tests of what lies far above the three rooms: they start commands, compilers, clusters and browsers or draw pages, and
+# would notice late what others notice at once.
+FAR_ABOVE = ("command", "dask", "datasets", "displays", "docs", "export", "model_files", "paper", "release", "report")
 
 
 @dataclass
@@ -79,8 +82,10 @@ def _fingerprint(root: Path, file: str, folders: list[str]) -> str:
 
 
 def test_files(root: Path) -> list[str]:
-    """The files of tests, from the root of the repository, and the package with its doctests."""
-    return [DOCTESTS, *sorted(path.relative_to(root).as_posix() for path in (root / "tests").glob("test_*.py"))]
+    """The files of tests near the three rooms, from the root of the repository, and the package with its doctests."""
+    far = tuple(f"test_{subject}" for subject in FAR_ABOVE)
+    near = [path for path in (root / "tests").glob("test_*.py") if not path.name.startswith(far)]
+    return [DOCTESTS, *sorted(path.relative_to(root).as_posix() for path in near)]
 
 
 def recorded_map(root: Path, store: Path, folders: list[str], jobs: int) -> CoverageMap:

@@ -43,7 +43,7 @@ ONLY_WITH_PYTORCH = {
     "rows/_arrays.py": {"_from_torch", "_is_large"},
 }
 # A first handful of fast tests notices most mutants; later parts import more test files.
-PART_SECONDS = (0.5, 3.0, 12.0)
+PART_SECONDS = (0.5, 3.0)
 
 
 def needs_pytorch(point: MutationPoint) -> bool:
@@ -259,7 +259,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=200, help="how many mutants (200)")
     parser.add_argument("--seed", type=int, default=0, help="which sample (0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
-    parser.add_argument("--budget", type=float, default=12.0, help="seconds of tests for each mutant, at most (12)")
+    parser.add_argument("--budget", type=float, default=10.0, help="seconds of tests for each mutant, at most (10)")
     parser.add_argument("--only", default="", help="mutants of files whose path contains this text")
     parser.add_argument("--least", type=float, default=90.0, help="least share in percent for exit status 0 (90)")
     arguments = parser.parse_args()

@@ -1,0 +1,269 @@
+"""Small rules of the rows: which type two columns share, what a name says, where a batch is cut, what has no spread."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scne.rows import SampleDrawer, column_statistics, learn_scaling, row_keys, sample_positions
+from scne.rows._batches import missing_in, only_first, without_first
+from scne.rows._data_error import DataError, RefusedValue, listing
+from scne.rows._formats import find_files, format_of, partition_values
+from scne.rows._schemas import common_type, kind_of, settled_types, type_for_kind, unify_columns
+
+STAMP, ZONED = pa.timestamp("us"), pa.timestamp("ns", "UTC")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        (pa.int8(), pa.int32(), pa.int64()),
+        (pa.int8(), pa.int8(), pa.int8()),
+        (pa.uint32(), pa.int8(), pa.int64()),
+        (pa.uint64(), pa.int8(), pa.float64()),  # no integer type holds both
+        (pa.int64(), pa.float32(), pa.float64()),
+        (pa.float32(), pa.float64(), pa.float64()),
+        (pa.decimal128(5, 2), pa.int8(), pa.float64()),
+        (pa.null(), pa.string(), pa.string()),
+        (pa.null(), pa.null(), pa.null()),
+        (pa.large_string(), pa.dictionary(pa.int8(), pa.string()), pa.string()),
+        (pa.date32(), pa.date64(), pa.timestamp("ms")),
+        (pa.date32(), STAMP, STAMP),
+        (pa.timestamp("s"), pa.timestamp("ns"), pa.timestamp("ns")),
+        (ZONED, pa.timestamp("s", "UTC"), ZONED),
+        (STAMP, ZONED, None),
+        (pa.date32(), ZONED, None),
+        (pa.date32(), pa.time32("s"), None),
+        (pa.date32(), pa.int32(), None),
+        (pa.time32("s"), STAMP, None),
+        (pa.bool_(), pa.int8(), None),
+        (pa.int8(), pa.string(), None),
+    ],
+)
+def test_the_type_that_two_columns_share(one, other, both):
+    assert common_type(one, other) == both
+    assert common_type(other, one) == both
+
+
+@pytest.mark.parametrize(
+    ("type_", "kind"),
+    [
+        (pa.null(), "empty"),
+        (pa.uint8(), "number"),
+        (pa.float16(), "number"),
+        (pa.decimal128(5, 2), "number"),
+        (pa.bool_(), "flag"),
+        (pa.string(), "category"),
+        (pa.large_string(), "category"),
+        (pa.run_end_encoded(pa.int32(), pa.string()), "category"),
+        (pa.dictionary(pa.int8(), pa.int64()), "number"),
+        (pa.date64(), "date"),
+        (pa.time64("us"), "date"),
+        (STAMP, "date"),
+        (pa.binary(), None),
+        (pa.list_(pa.int8()), None),
+        (pa.duration("s"), None),
+    ],
+)
+def test_what_a_type_is_to_a_model(type_, kind):
+    assert kind_of(type_) == kind
+
+
+def test_the_type_of_a_stated_kind():
+    assert type_for_kind("date", pa.string()) == pa.timestamp("us")
+    assert type_for_kind("date", pa.time32("s")) == pa.time32("s")
+    assert type_for_kind("date", pa.date32()) == pa.date32()
+    assert [type_for_kind(kind, pa.int8()) for kind in ("number", "flag", "category")] == [
+        pa.float64(),
+        pa.bool_(),
+        pa.string(),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "in_text", "as_key_in_text"),
+    [
+        (pa.int64(), pa.float64(), pa.int64()),
+        (pa.null(), pa.float64(), pa.string()),
+        (pa.float64(), pa.float64(), pa.float64()),
+        (pa.string(), pa.string(), pa.string()),
+    ],
+)
+def test_text_files_tell_a_type_only_as_far_as_they_were_looked_at(found, in_text, as_key_in_text):
+    unified = unify_columns([(Path("a.csv"), pa.schema([("x", found)]))])
+    for keys, text_files, type_ in (((), True, in_text), (("x",), True, as_key_in_text), ((), False, found)):
+        assert settled_types(unified, ["x"], {}, keys, text_files).field("x").type == type_
+    assert settled_types(unified, ["x"], {"x": "flag"}, (), True).field("x").type == pa.bool_()
+
+
+def test_an_empty_column_of_the_first_file_is_not_what_others_must_agree_with():
+    schemas = [(Path(f"{number}"), pa.schema([("x", type_)])) for number, type_ in enumerate([pa.null(), pa.int8()])]
+    assert unify_columns(schemas).types == {"x": pa.int8()}
+    unified = unify_columns([*schemas, (Path("2"), pa.schema([("x", pa.string())]))])
+    assert "is string in 2, but int8 in 1" in unified.conflicts["x"]
+
+
+@pytest.mark.parametrize(
+    ("name", "format_name"),
+    [
+        ("a.csv", "CSV"),
+        ("a.TSV", "CSV"),
+        ("a.csv.gz", "CSV"),
+        ("a.tsv.zst", "CSV"),
+        ("a.parquet.gz", None),
+        ("a.gz", None),
+        ("a.csv.txt", None),
+        ("csv", None),
+        ("a.b.feather", "Arrow"),
+        ("a.ipc", "Arrow"),
+        ("a.pq", "Parquet"),
+    ],
+)
+def test_a_format_by_the_ending(name, format_name):
+    found = format_of(Path(name))
+    assert (found and found.name) == format_name
+
+
+@pytest.mark.parametrize(
+    ("texts", "values"),
+    [
+        (["1", "-20"], [1, -20]),
+        (["0", "10"], [0, 10]),
+        (["7", "007"], ["7", "007"]),  # a leading zero is a code
+        (["1", "a"], ["1", "a"]),
+        (["1", "1.5"], ["1", "1.5"]),
+        (["9" * 18, "1"], [10**18 - 1, 1]),
+        (["9" * 19, "1"], ["9" * 19, "1"]),  # no 64 bits hold it
+        (["2", "\N{SUPERSCRIPT TWO}"], ["2", "\N{SUPERSCRIPT TWO}"]),
+        (["2", "\N{ARABIC-INDIC DIGIT TWO}"], ["2", "\N{ARABIC-INDIC DIGIT TWO}"]),
+        (["1", "__HIVE_DEFAULT_PARTITION__"], [1, None]),
+        (["b", "__HIVE_DEFAULT_PARTITION__"], ["b", None]),
+    ],
+)
+def test_a_column_in_folder_names_is_whole_numbers_or_texts(texts, values):
+    paths = [Path("root", f"k={text}", "0.csv") for text in texts]
+    assert [found["k"].as_py() for found in partition_values(Path("root"), paths)] == values
+
+
+def test_folders_that_name_no_column():
+    paths = [Path("root/plain/=3/a=/0.csv"), Path("root/0.csv")]
+    assert partition_values(Path("root"), paths) == [{"a": pa.scalar("")}, {}]
+
+
+def test_hidden_files_and_what_others_leave_beside_the_data(tmp_path):
+    for name in ("a.csv", "_SUCCESS", ".hidden.csv", "_temporary/b.csv", "_k=1/c.csv", ".git/d.csv", "sub/e.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x\n1\n")
+    assert [path.name for path in find_files(tmp_path)[1]] == ["c.csv", "a.csv", "e.csv"]
+
+
+def test_the_first_file_that_cannot_be_read_and_the_first_of_another_format_are_named(tmp_path):
+    (tmp_path / "a.csv").touch()
+    (tmp_path / "b.parquet").touch()
+    with pytest.raises(DataError, match=r"b\.parquet is Parquet, but .*a\.csv is CSV"):
+        find_files(tmp_path)
+    (tmp_path / "a.docx").touch()
+    with pytest.raises(DataError, match=r"a\.docx is in no format"):
+        find_files(tmp_path)
+
+
+@given(st.lists(st.integers(0, 5), max_size=6), st.integers(-1, 20))
+def test_batches_are_cut_to_the_row(lengths, count):
+    stops = np.cumsum(lengths, dtype=int).tolist()
+    batches = [
+        pa.record_batch({"x": pa.array(range(stop - n, stop), pa.int64())})
+        for stop, n in zip(stops, lengths, strict=True)
+    ]
+    whole = list(range(sum(lengths)))
+    first, rest = list(only_first(batches, count)), list(without_first(batches, max(0, count)))
+    assert [x for batch in first for x in batch["x"].to_pylist()] == whole[: max(0, count)]
+    assert [x for batch in rest for x in batch["x"].to_pylist()] == whole[max(0, count) :]
+    assert all(len(batch) for batch in rest)
+
+
+def test_what_follows_the_last_row_wanted_is_not_asked_for():
+    asked = []
+
+    def batches():
+        for number in range(5):
+            asked.append(number)
+            yield pa.record_batch({"x": [1, 2]})
+
+    assert sum(len(batch) for batch in only_first(batches(), 4)) == 4
+    assert asked == [0, 1]
+    assert list(only_first(batches(), 0)) == []
+    assert asked == [0, 1]
+
+
+def test_missing_and_infinite_numbers():
+    assert missing_in(np.array([1.0, 2.0]), "x") is None
+    assert missing_in(np.array([1e308, 1e308]), "x") is None  # the sum overflows, the numbers do not
+    assert missing_in(np.array([1.0, np.nan]), "x").tolist() == [False, True]
+    with pytest.raises(RefusedValue, match="row 3 of the batch") as caught:
+        missing_in(np.array([1.0, np.nan, -np.inf, np.inf]), "x")
+    assert caught.value.row == 2
+
+
+def test_a_listing_says_how_many_more():
+    assert listing("abc", 3) == "'a', 'b', 'c'"
+    assert listing("abcd", 3) == "'a', 'b', 'c' and 1 more"
+    assert listing([f"{n}" for n in range(20)]).endswith("'19'")
+    assert listing([f"{n}" for n in range(21)]).endswith("'19' and 1 more")
+
+
+@pytest.mark.parametrize("method", ["0-1", "standard"])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e9])
+def test_a_spread_of_rounding_is_none(method, size):
+    """Neighbouring numbers are a constant; a spread of a hundred units of rounding is not."""
+    eps = np.finfo(float).eps
+    for spread, constant in ((eps, True), (200 * eps, False)):
+        values = -size * np.array([[1.0], [1.0 + spread], [1.0]])
+        scaling = learn_scaling(column_statistics(values), method)
+        assert (scaling.scale[0] == 1.0) == constant
+        assert np.abs(scaling.apply(values)).max() < (1e-5 if constant else 2)
+
+
+def test_a_range_is_kept_only_where_values_are_to_be_clipped():
+    statistics = column_statistics(np.array([[1.0], [3.0]]))
+    for method in ("none", "0-1", "standard"):
+        free, clipped = learn_scaling(statistics, method), learn_scaling(statistics, method, clip=True)
+        assert (free.lower, free.upper) == (None, None)
+        assert (clipped.lower.tolist(), clipped.upper.tolist()) == ([1.0], [3.0])
+        np.testing.assert_array_equal(clipped.apply([[-9.0], [9.0]]), free.apply([[1.0], [3.0]]))
+
+
+@pytest.mark.parametrize("n_rows", [65_535, 65_536, 65_537, 131_073])
+@pytest.mark.parametrize("size", [1, 65_536])
+def test_a_sample_of_whole_blocks_and_a_row_more(n_rows, size):
+    expected = np.sort(np.argsort(row_keys(1, 0, n_rows))[:size])
+    np.testing.assert_array_equal(sample_positions(n_rows, size, 1), expected)
+
+
+def test_single_rows_are_put_together_before_they_are_many():
+    """A sample of 5,000 from batches of one row each: no more than some hundred pieces wait at a time."""
+    drawer, most = SampleDrawer(5_000, 0), 0
+    for start in range(1_000):
+        drawer.update(pa.record_batch({"x": [start]}), start)
+        most = max(most, len(drawer._waiting))
+    assert 100 < most <= 257
+    assert drawer.finish().table["x"].to_pylist() == list(range(1_000))
+
+
+def test_rows_wait_no_longer_than_a_sample_is_large():
+    drawer, most = SampleDrawer(10, 0), 0
+    for start in range(0, 40, 4):
+        drawer.update(pa.record_batch({"x": range(start, start + 4)}), start)
+        most = max(most, drawer._n_waiting)
+    assert most <= 10
+    np.testing.assert_array_equal(drawer.finish().positions, sample_positions(40, 10, 0))
+
+
+def test_an_empty_batch_tells_the_columns():
+    drawer = SampleDrawer(3, 0)
+    drawer.update(pa.record_batch({"x": pa.array([], pa.float32())}), 0)
+    sample = drawer.finish()
+    assert sample.positions.tolist() == []
+    assert sample.table.schema == pa.schema([("x", pa.float32())])
