@@ -2,13 +2,28 @@
 
 from pathlib import Path
 
+import array_api_strict
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scne.rows import SampleDrawer, column_statistics, learn_scaling, row_keys, sample_positions
+from scne.rows import (
+    SampleDrawer,
+    all_finite,
+    cast,
+    column_statistics,
+    is_foreign,
+    keys_in_numpy,
+    learn_scaling,
+    like,
+    namespace_of,
+    row_keys,
+    sample_positions,
+    to_numpy,
+)
 from scne.rows._batches import missing_in, only_first, without_first
 from scne.rows._data_error import DataError, RefusedValue, listing
 from scne.rows._formats import find_files, format_of, partition_values
@@ -267,3 +282,55 @@ def test_an_empty_batch_tells_the_columns():
     sample = drawer.finish()
     assert sample.positions.tolist() == []
     assert sample.table.schema == pa.schema([("x", pa.float32())])
+
+
+@given(st.integers(-5, 5), st.integers(0, 40), st.integers(1, 50))
+def test_keys_and_samples_beside_an_array(seed, n_rows, size):
+    """Beside one of NumPy's they are as they are without; beside another library's they are the same rows."""
+    alone = row_keys(seed, 3, 3 + n_rows)
+    here = row_keys(seed, 3, 3 + n_rows, np.zeros(2))
+    there = row_keys(seed, 3, 3 + n_rows, array_api_strict.zeros(2))
+    assert alone.dtype == here.dtype == np.uint64
+    np.testing.assert_array_equal(here, alone)
+    np.testing.assert_array_equal(keys_in_numpy(there), alone)
+    chosen = sample_positions(n_rows, size, seed)
+    assert len(chosen) == min(n_rows, size)
+    np.testing.assert_array_equal(sample_positions(n_rows, size, seed, np.zeros(2)), chosen)
+    if n_rows:
+        np.testing.assert_array_equal(to_numpy(sample_positions(n_rows, size, seed, array_api_strict.zeros(2))), chosen)
+
+
+@pytest.mark.parametrize("library", [np, array_api_strict])
+def test_a_cast_to_the_same_precision_is_the_same_array(library):
+    values = library.asarray([1.0, 2.0], dtype=library.float64)
+    assert cast(values, "float64") is values
+    single = cast(values, "float32")
+    assert single.dtype == library.float32
+    assert to_numpy(single).tolist() == [1.0, 2.0]
+
+
+def test_values_like_an_array():
+    for library in (np, array_api_strict):
+        beside = library.zeros(2, dtype=library.float32)
+        assert like([1, 2], beside).dtype == library.float32
+        assert like([1, 2], beside, library.int64).dtype == library.int64
+        assert namespace_of(like([1, 2], beside)) is library
+        assert to_numpy(like([1, 2], beside)).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("library", [np, array_api_strict])
+def test_finite_arrays(library):
+    def finite(*values):
+        return all_finite(library.asarray(values, dtype=library.float64))
+
+    assert finite(1.0, 1e308, 1e308)
+    assert finite(1e308, 1e308, -1e308, -1e308, -1e308)
+    assert not finite(1.0, np.inf)
+    assert not finite(np.inf, -np.inf)
+    assert not finite(np.nan)
+
+
+def test_what_is_an_array_of_another_library():
+    assert is_foreign(array_api_strict.zeros(2))
+    for value in (np.zeros(2), [1.0], None, 3.0, np.float64(3.0), pa.array([1.0]), pd.Series([1.0])):
+        assert not is_foreign(value)

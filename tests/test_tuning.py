@@ -253,3 +253,50 @@ def test_rows_that_are_watched_are_not_tuned_on():
         for each in (rows, watched)
     ]
     np.testing.assert_array_equal(*found)
+
+
+def test_rows_that_are_alike_stay_in_their_order():
+    rows = search_rows(300)
+    alike = SearchRows(np.tile(rows.inputs[:3], (100, 1)), rows.targets, None, 300, 300.0, 0.0)
+    order = alike.canonical_order
+    assert len(set(order.tolist())) == 300
+    for first in range(3):
+        assert np.array_equal(order[order % 3 == first], np.arange(first, 300, 3))
+    assert alike.n_distinct == 3
+    # Those that are alike lie together.
+    assert np.count_nonzero(np.diff(order % 3)) == 2
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_at_shares_of_the_weight(weighted):
+    """Weights 1, 2 and 3 of three rows in canonical order: the shares 1/6 and 3/6 are where one ends."""
+    rows = search_rows(3)
+    order = rows.canonical_order
+    weights = np.empty(3)
+    weights[order] = [1.0, 2.0, 3.0]
+    if weighted:
+        rows = SearchRows(rows.inputs, rows.targets, np.sqrt(weights), 3, 6.0, 0.0)
+    shares = np.array([0.0, 0.16, 0.17, 0.34, 0.49, 0.51, 0.67, 0.999])
+    places = [0, 0, 1, 1, 1, 2, 2, 2] if weighted else [0, 0, 0, 1, 1, 1, 2, 2]
+    np.testing.assert_array_equal(rows.rows_at(shares), rows.inputs[order[places], :-1])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_first_training_rows(weighted):
+    weights = np.arange(8.0) if weighted else None
+    rows = search_rows(8, q=2, weights=weights)
+    order = rows.canonical_order
+    assert len(order) == (7 if weighted else 8)  # a row of weight zero is not there
+    some = rows.first_training(5)
+    np.testing.assert_array_equal(some.inputs, rows.inputs[order[:5]])
+    np.testing.assert_array_equal(some.targets, rows.targets[order[:5]])
+    assert (some.n_training, some.n_rows, some.validation_weight) == (5, 5, 0.0)
+    assert some.training_weight == pytest.approx(5.0 if weights is None else weights[order[:5]].sum())
+    assert some.canonical_order.tolist() == [0, 1, 2, 3, 4]
+    assert rows.first_training(8) is rows
+    assert rows.first_training(7) is not rows
+    watching = SearchRows(rows.inputs, rows.targets, rows.root_weights, 6, 6.0, 2.0)
+    assert watching.first_training(6).n_rows == len(watching.canonical_order)
+    assert rows.stripes(3) == [slice(0, 3), slice(3, 6), slice(6, 8)]
+    assert watching.stripes(4) == [slice(0, 4), slice(4, 6), slice(6, 8)]
+    assert [watching.is_training(part) for part in watching.stripes(4)] == [True, True, False]
