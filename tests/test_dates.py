@@ -156,3 +156,30 @@ def test_direct_links_beside_dates(order):
     model = SCNRegressor.tuned(max_hidden=4, direct_link=True, random_state=0).fit(frame[order], y)
     assert model.direct_weights_.shape == (4, 1)
     assert model.score(frame[order], y) > 0.3
+
+
+@pytest.mark.parametrize("clip", [False, True])
+def test_dates_as_numbers_are_those_of_any_year(clip):
+    """What stands in for the columns of a date: mean, deviation and range of the days of eleven years around 2000."""
+    values = np.column_stack([parts(days()), np.linspace(5, 9, 1_200)])
+    plain = learn_scaling(column_statistics(values), "standard", clip=clip)
+    known = learn_dated_scaling(ArrayRows(values), plain, "standard", ((0, 1, 2),)).as_numbers
+    eleven_years = parts(days(4_018, datetime.date(1995, 1, 1)))
+    np.testing.assert_allclose(known.shift[:3], eleven_years.mean(axis=0), atol=0.3)
+    np.testing.assert_allclose(known.scale[:3], eleven_years.std(axis=0), atol=0.2)
+    assert (known.shift[3], known.scale[3]) == (plain.shift[3], plain.scale[3])
+    if clip:
+        assert known.lower.tolist() == [*eleven_years.min(axis=0), 5.0]
+        assert known.upper.tolist() == [*eleven_years.max(axis=0), 9.0]
+    else:
+        assert known.lower is known.upper is None
+
+
+def test_months_and_days_up_to_the_last_are_dates():
+    def plausible(month, day):
+        return plausible_dates([(0, 1, 2)], np.array([[2000.0, 1, 1], [2000.0, month, day]])) != ()
+
+    assert plausible(12, 31)
+    assert plausible(1, 1)
+    for month, day in ((13, 1), (0, 1), (1, 32), (1, 0), (0.5, 1), (1, 0.5)):
+        assert not plausible(month, day)

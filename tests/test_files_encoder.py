@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scne.rows import DataError, Encoder, EncoderLearner, column_statistics, open_rows
-from scne.rows._level_counts import MOST_LEVELS
+from scne.rows._level_counts import MOST_LEVELS, LevelCounts
 
 
 def learned(path, rows=16_384, learn=None, **options):
@@ -150,6 +150,17 @@ class TestKinds:
     def test_a_text_that_is_a_key(self, tmp_path):
         with pytest.raises(DataError, match=r"'id' of .*rows\.parquet has more than 100,000 different texts"):
             encoder_of(tmp_path, {"x": np.ones(MOST_LEVELS + 1), "id": [str(i) for i in range(MOST_LEVELS + 1)]})
+
+    def test_a_text_with_as_many_levels_as_are_allowed(self, tmp_path):
+        counts = LevelCounts("id", tmp_path)
+        levels = pa.array([str(i) for i in range(MOST_LEVELS)])
+        for _ in range(2):
+            counts.update(levels, np.full(MOST_LEVELS, 0.5))
+        assert len(counts.rows) == MOST_LEVELS
+        assert set(counts.rows.values()) == {2}
+        assert set(counts.weight.values()) == {1.0}
+        with pytest.raises(DataError, match="more than 100,000"):
+            counts.update(pa.array(["one more"]), None)
 
 
 class TestLearning:

@@ -1,6 +1,53 @@
-"""Mutants that no test can notice, each with the reason."""
+"""Mutants that no test can notice here, each with the reason: the report counts them apart."""
 
-EQUIVALENT: dict[tuple[str, str, str], str] = {}
+_WORKSPACE = "a workspace or an array whose end is never read may be longer than it must be"
+_AT_A_TIME = "how much is done at a time: no value depends on it"
+_LIBRARY = "needs PyTorch or CuPy: tests/test_device.py runs it where they are installed"
+
+# The file below src/scne, the line, and the change.
+EQUIVALENT: dict[tuple[str, str, str], str] = {
+    ("ncl/_lapack.py", "_BLOCK = 64", "64 -> 65"): _AT_A_TIME,
+    (
+        "ncl/_lapack.py",
+        "diagonal, off_diagonal, scales = np.empty(size), np.empty(size - 1), np.empty(size - 1)",
+        "- -> +",
+    ): _WORKSPACE,
+    (
+        "ncl/_lapack.py",
+        "work, integers = np.empty(1 + 4 * size + size**2), np.empty(3 + 5 * size, dtype=np.intc)",
+        "2 -> 3",
+    ): _WORKSPACE,
+    (
+        "ncl/_tridiagonal.py",
+        "return Tridiagonal(np.diagonal(matrix).copy(), np.zeros(0), np.zeros((0, 0)), np.zeros(0))",
+        "0 -> 1",
+    ): _WORKSPACE,
+    (
+        "networks/_criteria.py",
+        "return np.full(gains.shape[1], -np.inf)",
+        "- -> nothing",
+    ): "any number that is not finite says that no candidate is admissible",
+    (
+        "networks/_pools.py",
+        'if settings.pool == "sparse" and rows.n_rows <= _MOST_IN_MEMORY:',
+        "and -> or",
+    ): "where a copy of the rows lies decides on speed alone",
+    (
+        "rows/_arrays.py",
+        'if library in ("torch", "cupy"):',
+        'library in ("torch", "cupy") -> False',
+    ): _LIBRARY,
+    (
+        "rows/_arrays.py",
+        "if isinstance(array, np.ndarray):",
+        "isinstance(array, np.ndarray) -> False",
+    ): "NumPy has the standard's functions too, and they do the same",
+    (
+        "rows/_sample.py",
+        "self._n_waiting = 0",
+        "0 -> 1",
+    ): "rows are put together one row earlier: the sample is the same",
+}
 
 
 def reason_for(file: str, line: str, change: str) -> str:
