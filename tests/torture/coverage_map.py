@@ -92,7 +92,7 @@ def _fingerprint(root: Path, file: str, folders: list[str]) -> str:
     return digest.hexdigest()[:16]
 
 
-def test_files(root: Path) -> list[str]:
+def files_of_tests(root: Path) -> list[str]:
     """The files of tests near the three rooms, from the root of the repository, and the package with its doctests."""
     far = tuple(f"test_{subject}" for subject in FAR_ABOVE)
     near = [path for path in (root / "tests").glob("test_*.py") if not path.name.startswith(far)]
@@ -102,7 +102,7 @@ def test_files(root: Path) -> list[str]:
 def recorded_map(root: Path, store: Path, folders: list[str], jobs: int) -> CoverageMap:
     """Record what is not recorded yet, and read all of it."""
     store.mkdir(parents=True, exist_ok=True)
-    files = test_files(root)
+    files = files_of_tests(root)
     results = {
         file: store / f"{file.replace('/', '-').removesuffix('.py')}-{_fingerprint(root, file, folders)}.json"
         for file in files

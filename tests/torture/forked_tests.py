@@ -22,11 +22,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# Before SciPy is imported, as in tests/conftest.py.
-os.environ["SCIPY_ARRAY_API"] = "1"
-# Threads that wait for each other on a busy machine cost more than they save on small matrices.
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
-
 import coverage
 import hypothesis
 import pytest
@@ -49,6 +44,10 @@ OPTIONS = ["-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--tb=no", 
 
 def preload() -> None:
     """Import what the package and its tests import, but nothing of the package."""
+    # Before SciPy is imported, as in tests/conftest.py.
+    os.environ["SCIPY_ARRAY_API"] = "1"
+    # Threads that wait for each other on a busy machine cost more than they save on small matrices.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     for name in PRELOADED:
         importlib.import_module(name)
     assert not any(name.partition(".")[0] == "scne" for name in sys.modules)
