@@ -274,13 +274,6 @@ class TestApplied:
         gone = pa.table({"x": pa.nulls(1), "t": pa.nulls(1)})
         assert encoder.transform(gone).tolist() == [[2.0, 2.0, 2.0]]
 
-    def test_days_where_moments_were_learned_begin_at_midnight(self, tmp_path):
-        moments = [datetime.datetime(2013, 3, 1, 6), datetime.datetime(2014, 4, 2, 18)]
-        encoder = encoder_of(tmp_path, {"t": moments})
-        assert encoder.names == ("t.year", "t.month", "t.day_of_year", "t.weekday", "t.hour")
-        days = pa.table({"t": pa.array([datetime.date(2013, 3, 1), None], pa.date32())})
-        assert encoder.transform(days).tolist() == [[2013, 3, 60, 4, 0], [2013.5, 3.5, 76, 3, 12]]
-
     def test_missing_column(self, mixed):
         encoder = learned(mixed, target="y").finish()
         with pytest.raises(DataError, match="no column 'wd' among the rows"):

@@ -1,5 +1,6 @@
 """Small rules of the rows: which type two columns share, what a name says, where a batch is cut, what has no spread."""
 
+import datetime
 from pathlib import Path
 
 import array_api_strict
@@ -26,8 +27,10 @@ from scne.rows import (
 )
 from scne.rows._batches import missing_in, only_first, without_first
 from scne.rows._data_error import DataError, RefusedValue, listing
+from scne.rows._encodings import calendar_part, calendar_parts
 from scne.rows._formats import find_files, format_of, partition_values
-from scne.rows._schemas import common_type, kind_of, settled_types, type_for_kind, unify_columns
+from scne.rows._schemas import common_type, kind_of, type_for_kind, unify_columns
+from scne.rows._settled_types import settled_types
 
 STAMP, ZONED = pa.timestamp("us"), pa.timestamp("ns", "UTC")
 
@@ -110,8 +113,9 @@ def test_the_type_of_a_stated_kind():
 def test_text_files_tell_a_type_only_as_far_as_they_were_looked_at(found, in_text, as_key_in_text):
     unified = unify_columns([(Path("a.csv"), pa.schema([("x", found)]))])
     for keys, text_files, type_ in (((), True, in_text), (("x",), True, as_key_in_text), ((), False, found)):
-        assert settled_types(unified, ["x"], {}, keys, text_files).field("x").type == type_
-    assert settled_types(unified, ["x"], {"x": "flag"}, (), True).field("x").type == pa.bool_()
+        assert settled_types(unified, ["x"], {}, keys, text_files=text_files).field("x").type == type_
+    stated = settled_types(unified, ["x"], {"x": "flag"}, (), text_files=True, written=["x"])
+    assert stated.field("x").type == pa.bool_()
 
 
 def test_an_empty_column_of_the_first_file_is_not_what_others_must_agree_with():
@@ -334,3 +338,18 @@ def test_what_is_an_array_of_another_library():
     assert is_foreign(array_api_strict.zeros(2))
     for value in (np.zeros(2), [1.0], None, 3.0, np.float64(3.0), pa.array([1.0]), pd.Series([1.0])):
         assert not is_foreign(value)
+
+
+def test_parts_of_the_calendar():
+    moments = pa.array([datetime.datetime(2013, 3, 1, 6, 45), None])
+    days = moments.cast(pa.date32(), safe=False)
+    expected = {"year": 2013, "month": 3, "day_of_year": 60, "weekday": 4, "hour": 6.75}
+    assert calendar_parts(moments.type) == tuple(expected)
+    assert calendar_parts(days.type) == tuple(expected)[:-1]
+    assert calendar_parts(pa.time32("s")) == ("hour",)
+    for part, value in expected.items():
+        np.testing.assert_array_equal(calendar_part("t", moments, part), [value, np.nan])
+        # A day begins at midnight.
+        np.testing.assert_array_equal(calendar_part("t", days, part), [0 if part == "hour" else value, np.nan])
+        if part != "hour":
+            np.testing.assert_array_equal(calendar_part("t", pa.nulls(2), part), [np.nan, np.nan])

@@ -20,6 +20,8 @@ from mutation_points import MutationPoint
 # Doctests of the whole package are one more file of tests.
 DOCTESTS = "src/scne"
 MOST_SECONDS = 600.0
+# Seconds up to which a test costs next to nothing.
+INSTANT = 0.05
 # Tests of what lies far above the three rooms: they start commands, compilers, clusters and browsers or draw pages, and
 # would notice late what others notice at once.
 FAR_ABOVE = ("command", "dask", "datasets", "displays", "docs", "export", "model_files", "paper", "release", "report")
@@ -72,12 +74,12 @@ class CoverageMap:
 
 
 def _in_turn(tests: list[RecordedTest]) -> list[RecordedTest]:
-    """Tests in order, but of a test with many parameters two cases at a time: more of it tell little more."""
+    """Tests in order, but of a slow test with many parameters two cases at a time: more of them tell little more."""
     seen: dict[str, int] = {}
     turns = []
     for test in tests:
         function = test.name.partition("[")[0]
-        turns.append(seen.get(function, 0) // 2)
+        turns.append(0 if test.seconds < INSTANT else seen.get(function, 0) // 2)
         seen[function] = seen.get(function, 0) + 1
     return [test for _, test in sorted(zip(turns, tests, strict=True), key=lambda pair: pair[0])]
 

@@ -25,7 +25,7 @@ class PseudoInverse:
     Parameters
     ----------
     rcond : float, optional
-        Eigenvalues below rcond times the largest count as zero; by default eps L.
+        Eigenvalues not above rcond times the largest, in absolute value, count as zero; by default eps L.
 
     Examples
     --------
