@@ -167,7 +167,7 @@ def partition_values(root: Path, paths: list[Path]) -> list[dict[str, pa.Scalar]
     }
     return [
         {
-            name: pa.scalar(int(value) if whole[name] and value is not None else value, pa.int64())
+            name: pa.scalar(None if value is None else int(value), pa.int64())
             if whole[name]
             else pa.scalar(value, pa.string())
             for name, value in text.items()
