@@ -23,6 +23,16 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "0 -> 1",
     ): _WORKSPACE,
     (
+        "ncl/_lapack.py",
+        "work = np.empty(max(1, n_vectors) * _BLOCK + _BLOCK * (_BLOCK + 1))",
+        "1 -> 2",
+    ): _WORKSPACE,
+    (
+        "ncl/_tridiagonal.py",
+        "least_pivot = p * EPS * diagonal.max(axis=1, initial=0.0)",
+        "0.0 -> 1.0",
+    ): "what counts as singular too early is solved by its eigenvectors, with the same result",
+    (
         "networks/_criteria.py",
         "return np.full(gains.shape[1], -np.inf)",
         "- -> nothing",

@@ -38,7 +38,7 @@ _PRELOADED_ALREADY = "ignore::pytest.PytestAssertRewriteWarning"
 MOST_MEMORY = 12 << 30
 # A test may take this many times the seconds that it took when it was recorded, but some seconds in any case. They are
 # seconds of processor time, so that a busy machine ends no test; a test that waits for ever is ended after a while too.
-PATIENCE, LEAST_PATIENCE, MOST_SECONDS = 10.0, 20.0, 600.0
+PATIENCE, LEAST_PATIENCE, MOST_SECONDS = 10.0, 20.0, 200.0
 OPTIONS = ["-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-W", _PRELOADED_ALREADY]
 
 
@@ -132,7 +132,7 @@ class RecordedTest:
     @property
     def effort(self) -> float:
         """Small for a fast test of a small piece of code, which is the likeliest to notice a change of that piece."""
-        return (self.seconds + 0.005) * sum(map(len, self.lines.values()))
+        return (self.seconds + 0.005) * sum(map(len, self.lines.values())) ** 2
 
 
 class _Recorder:
@@ -220,7 +220,7 @@ class _Verdict:
         self.places = {test.name: place for place, test in enumerate(tests)}
         self.limits = {test.name: max(LEAST_PATIENCE, PATIENCE * test.seconds) for test in tests}
         self.current = current
-        self.failed = ""
+        self.failures: list[str] = []
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: self.places.get(item.nodeid, len(self.places)))
@@ -237,7 +237,7 @@ class _Verdict:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self.failed = self.failed or report.nodeid
+            self.failures.append(report.nodeid)
 
 
 def run_until_failure(parts: list[list[RecordedTest]], result: Path) -> None:
@@ -252,10 +252,18 @@ def run_until_failure(parts: list[list[RecordedTest]], result: Path) -> None:
         verdict = _Verdict(tests, result.with_suffix(".current"))
         # A mutant may be caught by the import of a test file already.
         signal.setitimer(signal.ITIMER_PROF, 4 * LEAST_PATIENCE)
+        signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS)
         status = pytest.main([*OPTIONS, "-x", *names], plugins=[verdict])
         if status != pytest.ExitCode.OK:
             # Without a test that failed, the import of a test file did.
-            note = "" if verdict.failed else pytest.ExitCode(status).name.lower().replace("_", " ")
-            result.write_text(f"{verdict.failed or names[0]}\n{note}", encoding="utf-8")
+            note = "" if verdict.failures else pytest.ExitCode(status).name.lower().replace("_", " ")
+            result.write_text(f"{(verdict.failures or names)[0]}\n{note}", encoding="utf-8")
             return
     result.write_text("", encoding="utf-8")
+
+
+def run_all(tests: list[RecordedTest], result: Path) -> None:
+    """Run tests whatever fails; write the names of those that do."""
+    verdict = _Verdict(tests, result.with_suffix(".current"))
+    pytest.main([*OPTIONS, *(test.name for test in tests)], plugins=[verdict])
+    result.write_text("\n".join(verdict.failures), encoding="utf-8")

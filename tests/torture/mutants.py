@@ -10,8 +10,6 @@ survived.
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import os
 import random
 import signal
@@ -19,17 +17,18 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 
 from coverage_map import CoverageMap, recorded_map
 from equivalent_mutants import reason_for
-from forked_tests import RecordedTest, copied_tree, end_group, fork, preload, run_until_failure
+from forked_tests import RecordedTest, copied_tree, end_group, fork, preload, run_all, run_until_failure
+from mutant_verdicts import Verdict, fingerprint, name_of, read_verdicts, still_holds, write_verdicts
 from mutation_points import MutationPoint, points_of
 
 ROOT = Path(__file__).resolve().parents[2]
 STORE = ROOT / "build" / "mutants"
+VERDICTS = STORE / "verdicts.json"
 FOLDERS = ["src/scne/ncl", "src/scne/networks", "src/scne/rows"]
 # Files and functions that run with PyTorch alone, and mostly on a GPU: tests/test_device*.py and others need both.
 ONLY_WITH_PYTORCH = {
@@ -50,32 +49,6 @@ def needs_pytorch(point: MutationPoint) -> bool:
     """Whether a place cannot be reached here."""
     functions = ONLY_WITH_PYTORCH.get(point.path.removeprefix("src/scne/"), set())
     return functions is None or point.function in functions
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What became of a mutant: caught by a test, or survived all the tests that were run.
-
-    Attributes
-    ----------
-    outcome : {"caught", "survived", "error"}
-    test : str
-        The one that noticed it.
-    n_tests : int
-        How many may have been run.
-    seconds : float
-    tests : str
-        Tells those tests from others.
-    note : str
-        How it was noticed, if not by a failure.
-    """
-
-    outcome: str
-    test: str = ""
-    n_tests: int = 0
-    seconds: float = 0.0
-    tests: str = ""
-    note: str = ""
 
 
 def chosen_tests(tests: list[RecordedTest], budget: float) -> list[list[RecordedTest]]:
@@ -110,7 +83,7 @@ class Trial:
 
     def __init__(self, point: MutationPoint, tree: Path, parts: list[list[RecordedTest]], folder: Path) -> None:
         self.point, self.tree = point, tree
-        self.n_tests, self.tests = sum(map(len, parts)), _fingerprint(parts)
+        self.n_tests, self.tests = sum(map(len, parts)), fingerprint(ROOT, parts)
         self.file = tree / point.path
         self.source = (ROOT / point.path).read_bytes()
         self.compiled = list((self.file.parent / "__pycache__").glob(f"{self.file.stem}.*.pyc"))
@@ -147,14 +120,15 @@ class Trial:
 
 def try_all(points: list[MutationPoint], tests: CoverageMap, budget: float, jobs: int) -> dict[MutationPoint, Verdict]:
     """Try each mutant; verdicts of earlier runs are taken where neither source nor tests have changed."""
-    known, names = _read_verdicts(), {test.name for test in tests.tests}
+    known, names = read_verdicts(VERDICTS), {test.name for test in tests.tests}
     verdicts, waiting = {}, []
     for point in points:
         parts = chosen_tests(tests.tests_of(point), budget)
-        name, earlier = _name_of(point), known.get(_name_of(point))
-        if not parts:
+        name = name_of(ROOT, point)
+        earlier = known.get(name)
+        if not parts or _reason(point):
             verdicts[point] = Verdict("survived")
-        elif earlier is not None and _still_holds(earlier, parts, names):
+        elif earlier is not None and still_holds(earlier, fingerprint(ROOT, parts), names):
             verdicts[point] = earlier
         else:
             waiting.append((point, parts, name))
@@ -177,7 +151,7 @@ def try_all(points: list[MutationPoint], tests: CoverageMap, budget: float, jobs
                         verdicts[trial.point] = verdict
                         if verdict.outcome != "error":
                             known[name] = verdict
-                            _write_verdicts(known)
+                            write_verdicts(VERDICTS, known)
                         _tell(len(verdicts), len(points), trial.point, verdict)
         finally:
             for trial in running.values():
@@ -185,40 +159,20 @@ def try_all(points: list[MutationPoint], tests: CoverageMap, budget: float, jobs
     return {point: verdicts[point] for point in points}
 
 
-def _name_of(point: MutationPoint) -> str:
-    """What a verdict is stored under: the change, and the whole file that it is made in."""
-    digest = hashlib.sha256((ROOT / point.path).read_bytes()).hexdigest()
-    return f"{point.path}:{point.start}:{point.change}:{digest[:16]}"
-
-
-def _fingerprint(parts: list[list[RecordedTest]]) -> str:
-    """Tells sets of tests apart, by their names and files."""
-    digest = hashlib.sha256()
-    for test in (test for part in parts for test in part):
-        digest.update(test.name.encode())
-    for file in sorted({test.name.partition("::")[0] for part in parts for test in part}):
-        digest.update((ROOT / file).read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _still_holds(verdict: Verdict, parts: list[list[RecordedTest]], names: set[str]) -> bool:
-    """A test that noticed a mutant is still there, or all that did not are still the same."""
-    if verdict.outcome == "caught":
-        return verdict.test in names
-    return verdict.tests == _fingerprint(parts)
-
-
-def _read_verdicts() -> dict[str, Verdict]:
-    path = STORE / "verdicts.json"
-    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return {name: Verdict(**verdict) for name, verdict in stored.items()}
-
-
-def _write_verdicts(verdicts: dict[str, Verdict]) -> None:
-    path = STORE / "verdicts.json"
-    unfinished = path.with_suffix(".unfinished")
-    unfinished.write_text(json.dumps({name: asdict(verdict) for name, verdict in verdicts.items()}), encoding="utf-8")
-    unfinished.replace(path)
+def without_accidents(verdicts: dict[MutationPoint, Verdict], tests: CoverageMap) -> dict[MutationPoint, Verdict]:
+    """The same verdicts, but a test that fails without any change as well has noticed nothing."""
+    names = {verdict.test for verdict in verdicts.values() if verdict.outcome == "caught"}
+    witnesses = [test for test in tests.tests if test.name in names]
+    with tempfile.TemporaryDirectory(prefix="mutants-") as temporary:
+        folder = Path(temporary)
+        tree, result = copied_tree(ROOT, folder / "tree").resolve(), folder / "failures"
+        os.waitpid(fork(tree, folder / "log", lambda: run_all(witnesses, result)), 0)
+        failures = set(result.read_text(encoding="utf-8").splitlines())
+    sys.stdout.write(f"{len(witnesses)} tests noticed mutants; without any, {len(failures)} of them fail\n")
+    return {
+        point: Verdict("survived", n_tests=verdict.n_tests) if verdict.test in failures else verdict
+        for point, verdict in verdicts.items()
+    }
 
 
 def _tell(number: int, n: int, point: MutationPoint, verdict: Verdict) -> None:
@@ -228,13 +182,18 @@ def _tell(number: int, n: int, point: MutationPoint, verdict: Verdict) -> None:
     sys.stdout.flush()
 
 
+def _reason(point: MutationPoint) -> str:
+    """Why no test can notice a mutant, if that is known."""
+    text = point.line_text((ROOT / point.path).read_bytes())
+    return reason_for(point.path.removeprefix("src/scne/"), text, point.change)
+
+
 def report(verdicts: dict[MutationPoint, Verdict]) -> str:
     """How many were caught, and a line for each of the others."""
     lines, counts = [], Counter()
     for point, verdict in verdicts.items():
-        text = point.line_text((ROOT / point.path).read_bytes())
-        file = point.path.removeprefix("src/scne/")
-        reason = reason_for(file, text, point.change) if verdict.outcome == "survived" else ""
+        text, file = point.line_text((ROOT / point.path).read_bytes()), point.path.removeprefix("src/scne/")
+        reason = _reason(point) if verdict.outcome == "survived" else ""
         outcome = "equivalent" if reason else verdict.outcome
         counts[outcome] += 1
         counts[point.kind, outcome] += 1
@@ -245,12 +204,18 @@ def report(verdicts: dict[MutationPoint, Verdict]) -> str:
     n_kinds = {kind: sum(point.kind == kind for point in verdicts) for kind in kinds}
     lines += [f"{kind}: {counts[kind, 'caught']} of {n_kinds[kind]} caught" for kind in kinds]
     n, caught, equivalent = len(verdicts), counts["caught"], counts["equivalent"]
-    share = 100 * caught / max(n - equivalent, 1)
     lines.append(
         f"{caught} of {n} caught ({100 * caught / max(n, 1):.1f} %); {equivalent} equivalent, "
-        f"{n - caught - equivalent} survived: {share:.1f} % of those that can be noticed"
+        f"{n - caught - equivalent} survived: {share_caught(verdicts):.1f} % of those that can be noticed"
     )
     return "\n".join(lines)
+
+
+def share_caught(verdicts: dict[MutationPoint, Verdict]) -> float:
+    """In percent, of the mutants that can be noticed."""
+    caught = sum(verdict.outcome == "caught" for verdict in verdicts.values())
+    rest = sum(verdict.outcome != "caught" and not _reason(point) for point, verdict in verdicts.items())
+    return 100 * caught / max(caught + rest, 1)
 
 
 def main() -> int:
@@ -270,12 +235,12 @@ def main() -> int:
     points = [point for point in points_of(ROOT, FOLDERS) if not needs_pytorch(point) and arguments.only in point.path]
     sample = random.Random(arguments.seed).sample(points, min(arguments.sample, len(points)))
     start = time.monotonic()
-    verdicts = try_all(sample, tests, arguments.budget, arguments.jobs)
+    verdicts = without_accidents(try_all(sample, tests, arguments.budget, arguments.jobs), tests)
     text = report(verdicts)
     sys.stdout.write(f"\n{text}\n")
     minutes = (time.monotonic() - start) / 60
     sys.stdout.write(f"seed {arguments.seed}, {len(points)} places, {len(tests.tests)} tests, {minutes:.1f} minutes\n")
-    return 0
+    return 0 if share_caught(verdicts) >= arguments.least else 1
 
 
 if __name__ == "__main__":
