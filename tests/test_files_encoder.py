@@ -216,6 +216,17 @@ class TestLearning:
         np.testing.assert_allclose(found.smallest, direct.smallest)
         np.testing.assert_allclose(found.largest, direct.largest)
 
+    @pytest.mark.parametrize("weight", [None, "w"])
+    def test_a_level_in_all_rows_is_a_column_of_ones(self, tmp_path, weight):
+        rows = pa.table({"c": ["a", "a", "a"], "x": [1.0, None, 4.0], "w": [1.0, 1.0, 2.0], "y": [1.0, 2.0, 3.0]})
+        pq.write_table(rows, tmp_path / "a.parquet")
+        learner = learned(tmp_path / "a.parquet", target="y", weight=weight, ignore=[] if weight else ["w"])
+        assert learner.finish().names == ("c=a", "x", "x missing")
+        found, share = learner.statistics(), 1 / 4 if weight else 1 / 3
+        assert (found.mean[0], found.squares[0], found.smallest[0], found.largest[0]) == (1, 0, 1, 1)
+        assert (found.mean[2], found.smallest[2], found.largest[2]) == (pytest.approx(share), 0, 1)
+        assert found.squares[2] == pytest.approx(found.weight * share * (1 - share))
+
     def test_means_do_not_cancel(self, tmp_path):
         values = 1e9 + np.array([0.1, 0.2, 0.3, 0.6])
         pq.write_table(pa.table({"x": values, "y": values}), tmp_path / "a.parquet")

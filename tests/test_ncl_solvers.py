@@ -478,3 +478,11 @@ def test_conjugate_gradients_stop_where_they_say():
     last = stopped.n_iter
     assert ConjugateGradient(max_iter=last, step_tol=1e-5).solve(system, 1.4, ridge).status is Status.CONVERGED
     assert ConjugateGradient(max_iter=last - 1, step_tol=1e-5).solve(system, 1.4, ridge).status is Status.MAX_ITER
+
+
+@pytest.mark.parametrize(("gap", "rank"), [(2, 1), (16, 2)])
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_nodes_that_differ_by_rounding_alone_are_dependent(gap, rank, scale):
+    """[[1, 1 - d], [1 - d, 1]] has the reciprocal condition d / 2; below eps times the number of nodes it is none."""
+    twin = 1.0 - gap * np.finfo(float).eps
+    assert factor_block(scale * np.array([[1.0, twin], [twin, 1.0]]), 0.0).rank == rank

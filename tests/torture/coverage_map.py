@@ -20,8 +20,8 @@ from mutation_points import MutationPoint
 # Doctests of the whole package are one more file of tests.
 DOCTESTS = "src/scne"
 MOST_SECONDS = 600.0
-# Seconds up to which a test costs next to nothing.
-INSTANT = 0.05
+# So many tests of the smallest pieces of code come first, if they take no longer than these seconds.
+N_SMALLEST, SLOW = 20, 10.0
 # Tests of what lies far above the three rooms: they start commands, compilers, clusters and browsers or draw pages, and
 # would notice late what others notice at once.
 FAR_ABOVE = ("command", "dask", "datasets", "displays", "docs", "export", "model_files", "paper", "release", "report")
@@ -50,10 +50,10 @@ class CoverageMap:
 
     def _tests_of(self, lines: set[tuple[str, int]]) -> list[RecordedTest]:
         places = {place for line in lines for place in self._tests_of_lines.get(line, [])}
-        return _in_turn(sorted((self.tests[place] for place in places), key=lambda test: (test.effort, test.name)))
+        return _in_order([self.tests[place] for place in places])
 
     def tests_of(self, point: MutationPoint) -> list[RecordedTest]:
-        """The tests that can notice a mutant, fast and small ones first.
+        """The tests that can notice a mutant, in the order in which they should be run.
 
         What a module does at import is noticed where the name it sets is used, or else anywhere in the file.
         """
@@ -73,15 +73,15 @@ class CoverageMap:
         return self._tests_of(uses) or self._tests_of(whole_file)
 
 
-def _in_turn(tests: list[RecordedTest]) -> list[RecordedTest]:
-    """Tests in order, but of a slow test with many parameters two cases at a time: more of them tell little more."""
-    seen: dict[str, int] = {}
-    turns = []
-    for test in tests:
-        function = test.name.partition("[")[0]
-        turns.append(0 if test.seconds < INSTANT else seen.get(function, 0) // 2)
-        seen[function] = seen.get(function, 0) + 1
-    return [test for _, test in sorted(zip(turns, tests, strict=True), key=lambda pair: pair[0])]
+def _in_order(tests: list[RecordedTest]) -> list[RecordedTest]:
+    """First the few tests of the smallest pieces of code, the likeliest to notice a change there, then fast ones."""
+    by_size = sorted((test for test in tests if test.seconds < SLOW), key=lambda test: (test.n_lines, test.name))
+    functions: dict[str, RecordedTest] = {}
+    for test in by_size:
+        functions.setdefault(test.name.partition("[")[0], test)
+    smallest = list(functions.values())[:N_SMALLEST]
+    fastest = sorted(tests, key=lambda test: ((test.seconds + 0.005) * test.n_lines, test.name))
+    return list({test.name: test for test in [*smallest, *fastest]}.values())
 
 
 def _fingerprint(root: Path, file: str, folders: list[str]) -> str:

@@ -33,6 +33,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "0.0 -> 1.0",
     ): "what counts as singular too early is solved by its eigenvectors, with the same result",
     (
+        "networks/_basis.py",
+        "sums = np.zeros((2, self._n_targets))",
+        "2 -> 3",
+    ): _WORKSPACE,
+    (
         "networks/_criteria.py",
         "return np.full(gains.shape[1], -np.inf)",
         "- -> nothing",
@@ -52,6 +57,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "if isinstance(array, np.ndarray):",
         "isinstance(array, np.ndarray) -> False",
     ): "NumPy has the standard's functions too, and they do the same",
+    (
+        "rows/_formats.py",
+        "return pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)",
+        "False -> True",
+    ): "whether pages are read ahead decides on memory and speed alone",
     (
         "rows/_sample.py",
         "self._n_waiting = 0",

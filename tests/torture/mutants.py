@@ -20,7 +20,7 @@ from collections import Counter
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from coverage_map import CoverageMap, recorded_map
+from coverage_map import N_SMALLEST, CoverageMap, recorded_map
 from equivalent_mutants import reason_for
 from forked_tests import RecordedTest, copied_tree, end_group, fork, preload, run_all, run_until_failure
 from mutant_verdicts import Verdict, fingerprint, name_of, read_verdicts, still_holds, write_verdicts
@@ -52,9 +52,9 @@ def needs_pytorch(point: MutationPoint) -> bool:
 
 
 def chosen_tests(tests: list[RecordedTest], budget: float) -> list[list[RecordedTest]]:
-    """The first tests within a budget of seconds, at least one, in parts that grow."""
+    """The first tests within a budget of seconds, but the smallest in any case, in parts that grow."""
     ends = list(accumulate(test.seconds for test in tests))
-    tests = tests[: max(1, sum(end <= budget for end in ends))]
+    tests = tests[: max(N_SMALLEST, sum(end <= budget for end in ends))]
     limits = [0.0, *PART_SECONDS, float("inf")]
     parts = [
         [test for test, end in zip(tests, ends, strict=False) if low <= end < high] for low, high in pairwise(limits)
