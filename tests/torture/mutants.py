@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import signal
 import sys
 import tempfile
@@ -66,10 +67,11 @@ class Trees:
     """Copies of the repository, one for each process, their compiled files made beforehand."""
 
     def __init__(self, folder: Path, n: int) -> None:
-        self.free = [copied_tree(ROOT, folder / f"tree{number}").resolve() for number in range(n)]
-        for tree in self.free:
-            pid = fork(tree, folder / "compile.log", _compile_tests)
-            os.waitpid(pid, 0)
+        first = copied_tree(ROOT, folder / "tree0").resolve()
+        os.waitpid(fork(first, folder / "compile.log", _compile_tests), 0)
+        # With the times of the sources, by which Python knows that its compiled files are those of the sources.
+        others = [shutil.copytree(first, first.with_name(f"tree{number}")) for number in range(1, n)]
+        self.free = [first, *others]
 
 
 def _compile_tests() -> None:
