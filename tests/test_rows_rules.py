@@ -261,23 +261,25 @@ def test_a_sample_of_whole_blocks_and_a_row_more(n_rows, size):
     np.testing.assert_array_equal(sample_positions(n_rows, size, 1), expected)
 
 
-def test_single_rows_are_put_together_before_they_are_many():
-    """A sample of 5,000 from batches of one row each: no more than some hundred pieces wait at a time."""
-    drawer, most = SampleDrawer(5_000, 0), 0
+def test_single_rows_are_put_together():
+    drawer = SampleDrawer(5_000, 0)
     for start in range(1_000):
         drawer.update(pa.record_batch({"x": [start]}), start)
-        most = max(most, len(drawer._waiting))
-    assert 100 < most <= 257
+        assert len(drawer._pieces) == 1
     assert drawer.finish().table["x"].to_pylist() == list(range(1_000))
 
 
-def test_rows_wait_no_longer_than_a_sample_is_large():
-    drawer, most = SampleDrawer(10, 0), 0
-    for start in range(0, 40, 4):
-        drawer.update(pa.record_batch({"x": range(start, start + 4)}), start)
-        most = max(most, drawer._n_waiting)
-    assert most <= 10
-    np.testing.assert_array_equal(drawer.finish().positions, sample_positions(40, 10, 0))
+def test_a_quarter_more_rows_are_held_than_the_sample_has():
+    drawer, most = SampleDrawer(10_000, 0), 0
+    for start in range(0, 40_000, 1_000):
+        drawer.update(pa.record_batch({"x": range(start, start + 1_000)}), start)
+        held = sum(piece.table.num_rows for piece in drawer._pieces)
+        most = max(most, held)
+        assert held == sum(len(piece.keys) for piece in drawer._pieces)
+    assert 10_000 < most <= 12_500
+    positions, table = drawer.finish()
+    np.testing.assert_array_equal(positions, sample_positions(40_000, 10_000, 0))
+    np.testing.assert_array_equal(table["x"].to_numpy(), positions)
 
 
 def test_an_empty_batch_tells_the_columns():

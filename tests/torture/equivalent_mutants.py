@@ -67,11 +67,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "_FEW_RAMPS, _MANY_RAMPS, _MANY_ROWS, _MOST_IN_ALL = 8, 12, 12_000, 256",
         "256 -> 257",
     ): "no number of columns from 2 to 128 divides 257, a prime, and with others the limits of a column decide",
-    (
-        "rows/_sample.py",
-        "self._n_waiting = 0",
-        "0 -> 1",
-    ): "rows are put together one row earlier: the sample is the same",
 }
 
 
