@@ -58,16 +58,23 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "isinstance(array, np.ndarray) -> False",
     ): "NumPy has the standard's functions too, and they do the same",
     (
-        "rows/_formats.py",
-        "return pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)",
-        "False -> True",
-    ): "whether pages are read ahead decides on memory and speed alone",
-    (
         "rows/_ramps.py",
         "_FEW_RAMPS, _MANY_RAMPS, _MANY_ROWS, _MOST_IN_ALL = 8, 12, 12_000, 256",
         "256 -> 257",
     ): "no number of columns from 2 to 128 divides 257, a prime, and with others the limits of a column decide",
 }
+
+# Where a basis has recorded kernels, which takes a GPU.
+for _line, _changes in {
+    "self._fused.ask_for(0, self.size + 1, weights)": (
+        "0 -> 1",
+        "+ -> -",
+        "1 -> 2",
+        "self._fused.ask_for(0, self.size + 1, weights) -> pass",
+    ),
+    "return self.counts(self.answers(0)[0])": ("0 -> 1",),
+}.items():
+    EQUIVALENT.update({("networks/_basis.py", _line, _change): _LIBRARY for _change in _changes})
 
 
 def reason_for(file: str, line: str, change: str) -> str:
