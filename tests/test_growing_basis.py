@@ -259,6 +259,8 @@ def test_another_library_grows_the_same_basis(stored, weighted, ridge):
     settings = {"n_outputs": 2, "n_watched": 20, "direct": True, "weighted": weighted, "ridge": ridge}
     here, there = Case(**settings), Case(stored=stored, library=array_api_strict.asarray, **settings)
     assert (there.basis._stored is None) != stored
+    # What the rows hold is left as it was.
+    np.testing.assert_array_equal(to_numpy(there.basis.rows.targets), there.y)
     np.testing.assert_allclose(to_numpy(there.basis.residual), here.basis.residual, atol=1e-9)
     np.testing.assert_allclose(there.basis.factor, here.basis.factor, atol=1e-9)
     for name in ("moments", "squares", "projections", "gram"):

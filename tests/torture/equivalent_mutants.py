@@ -58,6 +58,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "isinstance(array, np.ndarray) -> False",
     ): "NumPy has the standard's functions too, and they do the same",
     (
+        "rows/_parquet_format.py",
+        "return pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)",
+        "False -> True",
+    ): "whether pages are read ahead decides on memory and speed alone",
+    (
         "rows/_ramps.py",
         "_FEW_RAMPS, _MANY_RAMPS, _MANY_ROWS, _MOST_IN_ALL = 8, 12, 12_000, 256",
         "256 -> 257",
