@@ -73,3 +73,10 @@ def test_noise_variance_with_equal_rows_and_a_constant_column():
     assert noise_variance(X, y) == 0.0
     pairs = np.repeat(np.arange(10.0)[:, None], 2, axis=0)
     assert noise_variance(pairs, np.tile([0.0, 2.0], 10)) == 2.0
+
+
+@pytest.mark.parametrize("units", [(1.0, 1.0), (1e-6, 1.0), (1e6, 1e-3)])
+def test_noise_variance_does_not_depend_on_units(units):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(300, 2)), rng.standard_normal(300)
+    assert noise_variance(X * np.array(units), y) == noise_variance(X, y)

