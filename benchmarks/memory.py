@@ -11,7 +11,6 @@ that number, which must then be held, and be at most 1.5 times what was needed.
 
 import argparse
 import json
-import os
 import re
 import subprocess
 import sys
@@ -145,29 +144,36 @@ class Run:
     said: str
 
 
-def run(command: list[str], folder: Path) -> Run:
-    """Run a command to its end and ask the system for its peak."""
-    started = time.perf_counter()
-    with (folder / "said.txt").open("w+") as said:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        said.seek(0)
-        words = said.read()
-    return Run(1024.0 * usage.ru_maxrss, time.perf_counter() - started, process.returncode, words)
+# The process tells its own peak: what the system says of a child also counts the process that started it.
+LAUNCHER = """
+import atexit, pathlib, sys
+told = pathlib.Path(sys.argv.pop(1))
+def tell():
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    told.write_text(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
+atexit.register(tell)
+"""
+
+
+def run(code: str, arguments: list[str], folder: Path) -> Run:
+    """Run code in a process of its own, to its end."""
+    started, told = time.perf_counter(), folder / "peak.txt"
+    command = [sys.executable, "-c", LAUNCHER + code, str(told), *arguments]
+    process = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return Run(1024.0 * float(told.read_text()), time.perf_counter() - started, process.returncode, process.stderr)
 
 
 def imports_peak(folder: Path) -> float:
     """Peak of a process that only imports what a fit imports."""
     modules = "scne.cli._fit, scne.cli._progress, scne.cli._tables, pyarrow.dataset, pyarrow.csv, pyarrow.parquet"
     modules += ", pyarrow.compute, scipy.linalg, sklearn.utils.validation, sklearn.base, threadpoolctl, rich.progress"
-    return run([sys.executable, "-c", f"import {modules}"], folder).peak
+    return run(f"import {modules}", [], folder).peak
 
 
 def fit(path: Path, memory: str, options: tuple[str, ...], folder: Path) -> Run:
     """`scne fit` in a process of its own."""
-    command = [sys.executable, "-m", "scne", "fit", str(path), "--target", "y", "--memory", memory]
-    return run([*command, "--out", str(folder / "model.scne"), *options], folder)
+    arguments = ["fit", str(path), "--target", "y", "--memory", memory, "--out", str(folder / "model.scne")]
+    return run("from scne.cli import main\nmain()", [*arguments, *options], folder)
 
 
 def n_bytes(memory: str) -> float:
