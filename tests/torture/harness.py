@@ -7,6 +7,8 @@ run one after another, because many of them time what they do.
 import argparse
 import ctypes
 import errno
+import faulthandler
+import io
 import os
 import random
 import re
@@ -20,7 +22,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,10 +109,12 @@ class Running:
         finally:
             os.close(handle)
 
-    def wait(self, limit: float = 60.0) -> Outcome:
+    def wait(self, limit: float = 30.0) -> Outcome:
         """Wait for its end; one that takes longer than `limit` seconds is killed, and has hung."""
         ready = self.wait_for(limit)
         if not ready:
+            self.signal(signal.SIGUSR1)  # The stacks of all threads, on standard error.
+            time.sleep(0.5)
             self.signal(signal.SIGKILL)
         status = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
         seconds = time.monotonic() - self.started
@@ -171,6 +175,8 @@ def _be_the_command(
             os.dup2(os.open(prints / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND), handle)
         library = ctypes.CDLL(os.environ["SCNE_TORTURE_LIBRARY"])
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        faulthandler.register(signal.SIGUSR1, all_threads=True)
         if shortage is not None:
             library.torture_memory(ctypes.c_size_t(shortage.size), ctypes.c_long(shortage.place), int(shortage.always))
         if trap is not None:
@@ -361,12 +367,18 @@ def _import_everything() -> None:
     import pyarrow.dataset
     import pyarrow.parquet  # noqa: F401
 
-    import scne
+    import scne.cli
 
-    for module in pkgutil.walk_packages(scne.__path__, "scne."):
-        if not module.name.endswith("__main__"):
+    modules = [module.name for module in pkgutil.walk_packages(scne.__path__, "scne.")]
+    for name in (*modules, "sklearn.utils._pprint", "rich._emoji_codes"):
+        if not name.endswith("__main__"):
             with suppress(ImportError):
-                importlib.import_module(module.name)
+                importlib.import_module(name)
+    # Typer imports more when it first reads a command line.
+    argv, sys.argv = sys.argv, ["scne", "inspect", "/nowhere"]
+    with suppress(SystemExit), redirect_stderr(io.StringIO()):
+        scne.cli.main()
+    sys.argv = argv
     assert threading.active_count() == 1, threading.enumerate()
     n_tasks = len(os.listdir("/proc/self/task"))
     assert n_tasks == 1, f"{n_tasks} threads run before the first fork"
