@@ -243,17 +243,49 @@ def try_case(tally: Tally, job: Job, stages: list[Path], others: list[Path], cas
         tally.right("resumed or begun anew, the same model")
     elif outcome.status == "hung":
         tally.problem("hung", name, outcome)
-    elif not outcome.is_clear_error or "[Errno" in outcome.err or CHECKPOINT not in outcome.err:
+    elif not outcome.is_clear_error or CHECKPOINT not in outcome.err:
         tally.problem("no clear error", name, outcome)
     else:
         tally.right("refused with a clear error")
 
 
+def pairs(tally: Tally, job: Job, folder: Path, n_pairs: int = 12) -> None:
+    """Two fits on one checkpoint folder at the same time: one is refused, the other is right; the same or another seed."""
+    for case in range(n_pairs):
+        chance = random.Random(f"{tally.options.seed}/pair {case}")
+        place = copy_folder(job.before, folder / "case")
+        seed = chance.choice(["0", "1"])
+        arguments = [*job.arguments[: job.arguments.index("--out")], "--checkpoint", CHECKPOINT, "--out"]
+        first = start(place, *arguments, "first.scne")
+        early = first.wait_for(chance.uniform(0, 0.8) * job.seconds)
+        second = start(place, *arguments, "second.scne", "--seed", seed)
+        ends = [first.wait(), second.wait()]
+        models = {name: content for name, content in contents(place).items() if name.endswith(".scne")}
+        again = [run(place, *arguments, "first.scne"), run(place, *arguments, "second.scne", "--seed", seed)]
+        now, right = contents(place), job.after["model.scne"]
+        name = f"pair {case} (seed {seed}{', one after the other' if early else ''})"
+        refused = [end for end in ends if end.is_clear_error and CHECKPOINT in end.err]
+        if len(refused) + sum(end.status == 0 for end in ends) < 2 or len(refused) == 2:
+            tally.problem("two fits, one folder", name, " | ".join(map(str, ends)))
+        elif any(end.status != 0 for end in again) or CHECKPOINT in now:
+            tally.problem("two fits, one folder, run again", name, " | ".join(map(str, again)))
+        elif any(now[name] != content for name, content in models.items() if name != "old.scne") or (
+            now["first.scne"] != right or (seed == "0" and now["second.scne"] != right)
+        ):
+            tally.problem("two fits, one folder: ANOTHER MODEL", name, " | ".join(map(str, ends)))
+        else:
+            tally.right(f"two fits, one folder: {len(refused)} refused, the other right")
+
+
 def main() -> int:
-    chosen = options(10_000)
+    chosen = options(10_000, ("--only", {"choices": ["damage", "pairs"]}))
     tally = Tally(chosen)
     with scratch() as folder:
         job = make_jobs(folder, ("fit with a checkpoint",))[0]
+        if chosen.only != "damage" and chosen.case is None:
+            pairs(tally, job, folder, 12 if chosen.seconds is None else 3)
+        if chosen.only == "pairs":
+            return tally.end("checkpoints")
         stages, others = killed_fits(folder, job), other_fits(folder, len(job.calls))
         for case, chance in tally.cases():
             try_case(tally, job, stages, others, case, chance)

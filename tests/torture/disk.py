@@ -66,7 +66,7 @@ def wrong_failure(job: Job, place: Path, outcome: Outcome, *, may_stay: bool) ->
     if outcome.status == 0:
         if now.get(job.out) != job.after[job.out]:
             return f"exit 0, but {job.out} was not written"
-    elif not outcome.is_clear_error or "[Errno" in outcome.err:
+    elif not outcome.is_clear_error:
         return f"no clear error; {outcome}"
     elif not any(name in outcome.err for name in (job.out, "progress", str(place))):
         return f"neither the file nor the folder is named; {outcome}"

@@ -45,7 +45,7 @@ ENVIRONMENT = {
 # As in calls.c.
 ACTIONS = ("nothing", "kill before", "kill after", "fail once", "fail always", "write half")
 # What a user must never read.
-RAW = ("Traceback", "allow_pickle", "unsafely", "Expecting value", "BadZipFile", "zipfile", "KeyError", "NoneType")
+RAW = ("Traceback", "[Errno", "allow_pickle", "unsafely", "Expecting value", "BadZipFile", "zipfile", "KeyError", "NoneType")
 
 
 @dataclass(frozen=True)
