@@ -59,6 +59,10 @@ CHANGES: dict[str, list[list[str] | None]] = {
 FILE_CHANGES = ("one value", "touched", "rows added", "columns in another order", "groups file", "groups reordered")
 
 
+class TimeIsUp(BaseException):
+    """Ends a search of Hypothesis, which knows no time limit of its own."""
+
+
 @dataclass
 class Fit:
     """A command as its arguments, and the folder it runs in."""
@@ -171,24 +175,23 @@ def fit_parameters() -> list[str]:
 
 def killed_fit(base: Path, place: Path, arguments: dict[str, list[str]]) -> tuple[Fit, bytes]:
     """A fit that was killed after most of its calls, and the model that it would have written."""
-    fit = Fit(copy_folder(base, place), arguments)
-    outcome = run(place, *fit.line(), trap=Trap())
+    # In the place where it will be resumed, because a checkpoint knows its data by their path.
+    case = copy_folder(base, place.parent / "case")
+    fit = Fit(place, arguments)
+    outcome = run(case, *fit.line(), trap=Trap())
     assert outcome.status == 0, outcome
-    model = (place / "model.scne").read_bytes()
-    copy_folder(base, place)
-    run(place, *fit.line(), trap=Trap(int(len(outcome.calls) * 0.7), "kill before"))
-    assert (place / CHECKPOINT).is_dir()
+    model = (case / "model.scne").read_bytes()
+    copy_folder(base, case)
+    run(case, *fit.line(), trap=Trap(int(len(outcome.calls) * 0.7), "kill before"))
+    assert (case / CHECKPOINT).is_dir()
+    copy_folder(case, place)
     return fit, model
 
 
 def table(tally: Tally, folder: Path) -> None:
     """Each parameter, changed between a kill and the next run; then the first command again, which must still be right."""
     base = make_folder(folder / "base")
-    cases = []
-    for name in fit_parameters():
-        if name not in CHANGES:
-            tally.problem("an option that is not in the table", name, "add it to CHANGES")
-        cases += [(START, name, values) for values in CHANGES.get(name, [])]
+    cases = [(START, name, values) for name in fit_parameters() for values in CHANGES.get(name, [])]
     cases += [(GROUPED, "groups", ["other.toml"]), (GROUPED, "groups", None), (GROUPED, "per_group", [])]
     cases += [(GROUPED, "files", [change]) for change in FILE_CHANGES]
     killed = [killed_fit(base, folder / f"killed {number}", arguments) for number, arguments in enumerate((START, GROUPED))]
@@ -225,6 +228,11 @@ def state_machine(tally: Tally, folder: Path) -> None:
     changes = [change for change in changes if change[0] in known]
 
     class Commands(RuleBasedStateMachine):
+        def check_invariants(self, *arguments: object, **more: object) -> None:
+            if not tally.has_time():
+                raise TimeIsUp
+            super().check_invariants(*arguments, **more)
+
         @initialize()
         def begin(self) -> None:
             self.place = Path(tempfile.mkdtemp(dir=folder))
@@ -285,6 +293,8 @@ def state_machine(tally: Tally, folder: Path) -> None:
                 phases=[Phase.explicit, Phase.generate, Phase.shrink],
             ),
         )
+    except TimeIsUp:
+        pass
     except AssertionError as error:
         tally.problem("machine", f"seed {tally.options.seed}", f"{error}\n" + "\n".join(getattr(error, "__notes__", [])))
 
@@ -293,6 +303,9 @@ def main() -> int:
     chosen = options(40, ("--only", {"choices": ["table", "machine"]}))
     tally = Tally(chosen)
     with scratch() as folder:
+        for name in fit_parameters():
+            if name not in CHANGES:
+                tally.problem("an option that is not in the table", name, "add it to CHANGES")
         if chosen.only != "machine":
             table(tally, folder)
         if chosen.only != "table" and tally.has_time():

@@ -14,7 +14,7 @@ import random
 import subprocess
 from pathlib import Path
 
-from harness import Outcome, Tally, Trap, contents, copy_folder, options, run, scratch, start_tool
+from harness import UNFINISHED, Outcome, Tally, Trap, contents, copy_folder, options, run, scratch, start_tool
 from kills import Job, make_jobs
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT)
@@ -70,7 +70,7 @@ def wrong_failure(job: Job, place: Path, outcome: Outcome, *, may_stay: bool) ->
         return f"no clear error; {outcome}"
     elif not any(name in outcome.err for name in (job.out, "progress", str(place))):
         return f"neither the file nor the folder is named; {outcome}"
-    unfinished = [name for name in now if name.endswith((".tmp", ".unfinished"))]
+    unfinished = [name for name in now if name.endswith(UNFINISHED)]
     if unfinished and not may_stay:
         return f"left over: {', '.join(unfinished)}; {outcome}"
     return ""
@@ -115,7 +115,7 @@ def main() -> int:
     chosen = options(2000, ("--only", {"choices": ["injected", "real"]}), ("--job", {"help": "one command, by name"}))
     tally = Tally(chosen)
     with scratch() as folder:
-        jobs = make_jobs(folder, (chosen.job,) if chosen.job else ())
+        jobs = make_jobs(folder, (chosen.job,) if chosen.job else (), chosen.seconds)
         limit = chosen.seconds
         if chosen.only != "injected" and chosen.case is None:
             if os.geteuid() == 0:

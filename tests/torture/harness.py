@@ -44,6 +44,8 @@ ENVIRONMENT = {
 }
 # As in calls.c.
 ACTIONS = ("nothing", "kill before", "kill after", "fail once", "fail always", "write half")
+# How the names of half-written files end.
+UNFINISHED = ("tmp", ".unfinished")
 # What a user must never read.
 RAW = ("Traceback", "[Errno", "allow_pickle", "unsafely", "Expecting value", "BadZipFile", "zipfile", "KeyError", "NoneType")
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from harness import (
     RAW,
     SMALL,
+    UNFINISHED,
     Outcome,
     Tally,
     Trap,
@@ -65,8 +66,11 @@ class Job:
         return ", ".join(parts)
 
 
-def make_jobs(folder: Path, names: tuple[str, ...] = ()) -> list[Job]:
-    """The commands that write files; most of them where an older file has the same name."""
+def make_jobs(folder: Path, names: tuple[str, ...] = (), seconds: float | None = None) -> list[Job]:
+    """The commands that write files; most of them where an older file has the same name.
+
+    In a short run of some `seconds` there is no report, whose pictures take that long.
+    """
     base = folder / "base"
     base.mkdir()
     write_table(base / "data.parquet")
@@ -84,6 +88,8 @@ def make_jobs(folder: Path, names: tuple[str, ...] = ()) -> list[Job]:
         "export to Python": ("export", "old.scne", "--to", "python", "--out", "exported.py"),
         "report": ("report", "old.scne", "data.parquet", "--out", "page.html"),
     }
+    if seconds is not None and seconds < 120:
+        del commands["report"]
     return [make_job(folder, name, arguments) for name, arguments in commands.items() if not names or name in names]
 
 
@@ -168,7 +174,7 @@ def _impolite(job: Job, outcome: Outcome, number: int, place: Path) -> str:
     if not outcome.err.strip():
         return f"exit {outcome.status}, without a word"
     extra = [name for name in now if name not in before and name != job.out and Path(name).parts[0] != "progress"]
-    unfinished = [name for name in now if name.endswith((".tmp", ".unfinished"))]
+    unfinished = [name for name in now if name.endswith(UNFINISHED)]
     if extra or unfinished:
         return f"left over: {', '.join(extra + unfinished)}"
     if "progress" in now and "--checkpoint" not in outcome.err and "progress" not in outcome.err:
@@ -198,7 +204,7 @@ def main() -> int:
     )
     tally = Tally(chosen)
     with scratch() as folder:
-        jobs = make_jobs(folder)
+        jobs = make_jobs(folder, seconds=chosen.seconds)
         show_calls(jobs)
         if chosen.list:
             for job in jobs:

@@ -12,7 +12,7 @@ import re
 import resource
 from pathlib import Path
 
-from harness import RAW, Outcome, Shortage, Tally, contents, copy_folder, options, run, run_function, scratch, start_tool
+from harness import RAW, UNFINISHED, Outcome, Shortage, Tally, contents, copy_folder, options, run, run_function, scratch, start_tool
 from kills import Job, make_jobs
 
 SIZES = (100_000, 16_384, 4096, 1024)
@@ -75,7 +75,7 @@ def limited(tally: Tally, jobs: list[Job], folder: Path) -> None:
 def judge(tally: Tally, job: Job, place: Path, outcome: Outcome, case: str) -> None:
     """Check one command, then the same command with memory enough."""
     kind = job.name
-    unfinished = [name for name in contents(place) if name.endswith((".tmp", ".unfinished"))]
+    unfinished = [name for name in contents(place) if name.endswith(UNFINISHED)]
     if harm := job.harm(place):
         tally.problem(f"{kind}, harm", case, f"{harm}; {outcome}")
     elif outcome.status == "hung":
