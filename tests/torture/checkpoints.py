@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness import Tally, Trap, contents, copy_folder, options, run, scratch, start, start_tool, write_table
+from forks import Tally, Trap, contents, copy_folder, options, run, scratch, start, start_tool, write_table
 from kills import FIT, Job, make_jobs
 
 CHECKPOINT = "progress"
@@ -285,10 +285,11 @@ def main() -> int:
     with scratch() as folder:
         job = make_jobs(folder, ("fit with a checkpoint",))[0]
         if chosen.only != "damage" and chosen.case is None:
-            pairs(tally, job, folder, 12 if chosen.seconds is None else 3)
+            pairs(tally, job, folder, 12 if chosen.seconds is None else 2)
         if chosen.only == "pairs":
             return tally.end("checkpoints")
         stages, others = killed_fits(folder, job), other_fits(folder, job)
+        tally.begin()
         for case, chance in tally.cases():
             try_case(tally, job, stages, others, case, chance)
         return tally.end("checkpoints")

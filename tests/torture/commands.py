@@ -14,8 +14,8 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness import Outcome, Tally, Trap, contents, copy_folder, options, run, run_function, scratch, start_tool
-from harness import write_table as write_parquet
+from forks import Outcome, Tally, Trap, contents, copy_folder, options, run, run_function, scratch, start_tool
+from forks import write_table as write_parquet
 
 CHECKPOINT = "progress"
 GROUPS = '"first" = ["a", "b"]\n"second" = ["c", "d"]\n'

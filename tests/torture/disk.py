@@ -14,7 +14,7 @@ import random
 import subprocess
 from pathlib import Path
 
-from harness import UNFINISHED, Outcome, Tally, Trap, contents, copy_folder, options, run, scratch, start_tool
+from forks import UNFINISHED, Outcome, Tally, Trap, contents, copy_folder, options, run, scratch, start_tool
 from kills import Job, make_jobs
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT)
@@ -116,6 +116,7 @@ def main() -> int:
     tally = Tally(chosen)
     with scratch() as folder:
         jobs = make_jobs(folder, (chosen.job,) if chosen.job else (), chosen.seconds)
+        tally.begin()
         limit = chosen.seconds
         if chosen.only != "injected" and chosen.case is None:
             if os.geteuid() == 0:

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import (
+from forks import (
     RAW,
     SMALL,
     UNFINISHED,
@@ -205,6 +205,7 @@ def main() -> int:
     tally = Tally(chosen)
     with scratch() as folder:
         jobs = make_jobs(folder, seconds=chosen.seconds)
+        tally.begin()
         show_calls(jobs)
         if chosen.list:
             for job in jobs:

@@ -12,7 +12,7 @@ import re
 import resource
 from pathlib import Path
 
-from harness import RAW, UNFINISHED, Outcome, Shortage, Tally, contents, copy_folder, options, run, run_function, scratch, start_tool
+from forks import RAW, UNFINISHED, Outcome, Shortage, Tally, contents, copy_folder, options, run, run_function, scratch, start_tool
 from kills import Job, make_jobs
 
 SIZES = (100_000, 16_384, 4096, 1024)
@@ -26,20 +26,19 @@ def count(job: Job, folder: Path, size: int) -> int:
     return int(re.search(r"allocations (\d+)", outcome.err)[1])
 
 
-def all_shortages(jobs: list[Job], folder: Path) -> list[tuple[Job, Shortage]]:
+def all_shortages(jobs: list[Job], folder: Path, sizes: tuple[int, ...]) -> list[tuple[Job, Shortage]]:
     """Every allocation of every size, once and for good."""
     shortages = []
     for job in jobs:
-        for size in SIZES:
+        for size in sizes:
             n_calls = count(job, folder, size)
             print(f"{job.name}: {n_calls:,} allocations of {size:,} bytes or more")
             shortages += [(job, Shortage(n, size, always)) for n in range(1, n_calls + 1) for always in (False, True)]
     return shortages
 
 
-def failing(tally: Tally, jobs: list[Job], folder: Path) -> None:
+def failing(tally: Tally, shortages: list[tuple[Job, Shortage]], folder: Path) -> None:
     """Large allocations first, all of them; then as many of the small ones as there are cases."""
-    shortages = all_shortages(jobs, folder)
     chance = random.Random(tally.options.seed)
     shortages.sort(key=lambda pair: (-pair[1].size, chance.random()))
     for case, _ in tally.cases(min(len(shortages), tally.options.cases)):
@@ -98,14 +97,17 @@ def main() -> int:
     chosen = options(5000, ("--only", {"choices": ["failing", "limited"]}))
     tally = Tally(chosen)
     with scratch() as folder:
-        jobs = make_jobs(folder, NAMES)
+        is_short = chosen.seconds is not None and chosen.seconds < 120
+        jobs = make_jobs(folder, NAMES[:1] if is_short else NAMES)
+        shortages = all_shortages(jobs, folder, SIZES[:2] if is_short else SIZES)
+        tally.begin()
         limit = chosen.seconds
         if chosen.only != "failing" and chosen.case is None:
             chosen.seconds = limit / 4 if limit and not chosen.only else limit
             limited(tally, jobs, folder)
         chosen.seconds = limit
         if chosen.only != "limited":
-            failing(tally, jobs, folder)
+            failing(tally, shortages, folder)
         return tally.end("memory failures")
 
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppres
 from io import StringIO
 from pathlib import Path
 
-from harness import SMALL, scratch, start_tool, write_table
+from forks import SMALL, scratch, start_tool, write_table
 
 MEGABYTES_A_MINUTE = 1.0
 # The allocator's own noise: a short run has no slope worth the name.
@@ -136,7 +136,14 @@ class Use:
 @contextmanager
 def _ctrl_c(seconds: float):
     """Ctrl-C after some seconds, unless the block has ended."""
-    old = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+
+    def press(*_: object) -> None:
+        # A command that has ended leaves the signal to end the process.
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
+            signal.raise_signal(signal.SIGINT)
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    old = signal.signal(signal.SIGALRM, press)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
@@ -185,6 +192,7 @@ def main() -> int:
     parser.add_argument("--every", type=float, help="seconds between lines; 60, or a twelfth of a short run")
     chosen = parser.parse_args()
     every = chosen.every or min(60.0, chosen.minutes * 5)
+    print(f"seed {chosen.seed}", flush=True)
     samples: list[tuple[float, dict[str, float]]] = []
     counts: Counter[str] = Counter()
     with scratch() as folder:

@@ -280,6 +280,11 @@ class Tally:
         self.options = options
         self.outcomes: Counter[str] = Counter()
         self.wrong: Counter[str] = Counter()
+        self.begin()
+        print(f"seed {options.seed}", flush=True)
+
+    def begin(self) -> None:
+        """Time counts from here: what has to be prepared does not take from a short run."""
         self.started = time.monotonic()
 
     def has_time(self) -> bool:
