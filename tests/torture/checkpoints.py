@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from forks import Tally, Trap, contents, copy_folder, options, run, scratch, start, start_tool, write_table
+from cases import Tally, contents, copy_folder, options
+from forks import Trap, run, scratch, start, start_tool, write_table
 from kills import FIT, Job, make_jobs
 
 CHECKPOINT = "progress"
@@ -196,7 +197,7 @@ MUTATIONS: tuple[Callable[[Damage], None], ...] = (
 
 
 def killed_fits(folder: Path, job: Job) -> list[Path]:
-    """Copies of one fit's folder, killed after each tenth of its calls, with a file of the user beside the checkpoint."""
+    """Copies of one fit's folder, killed after each tenth of its calls, with a file of the user beside it."""
     stages = []
     for tenth in range(1, 11):
         # All in the same place, because a checkpoint knows its data by their path.
@@ -252,7 +253,7 @@ def try_case(tally: Tally, job: Job, stages: list[Path], others: list[Path], cas
 
 
 def pairs(tally: Tally, job: Job, folder: Path, n_pairs: int = 12) -> None:
-    """Two fits on one checkpoint folder at the same time: one is refused, the other is right; the same or another seed."""
+    """Two fits on one checkpoint folder at the same time: one is refused, the other is right."""
     for case in range(n_pairs):
         chance = random.Random(f"{tally.options.seed}/pair {case}")
         place = copy_folder(job.before, folder / "case")

@@ -14,7 +14,8 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from forks import Outcome, Tally, Trap, contents, copy_folder, options, run, run_function, scratch, start_tool
+from cases import Tally, contents, copy_folder, options
+from forks import Outcome, Trap, run, run_function, scratch, start_tool
 from forks import write_table as write_parquet
 
 CHECKPOINT = "progress"
@@ -189,12 +190,14 @@ def killed_fit(base: Path, place: Path, arguments: dict[str, list[str]]) -> tupl
 
 
 def table(tally: Tally, folder: Path) -> None:
-    """Each parameter, changed between a kill and the next run; then the first command again, which must still be right."""
+    """Each parameter, changed between a kill and the next run; then the first command again, which must be right."""
     base = make_folder(folder / "base")
     cases = [(START, name, values) for name in fit_parameters() for values in CHANGES.get(name, [])]
     cases += [(GROUPED, "groups", ["other.toml"]), (GROUPED, "groups", None), (GROUPED, "per_group", [])]
     cases += [(GROUPED, "files", [change]) for change in FILE_CHANGES]
-    killed = [killed_fit(base, folder / f"killed {number}", arguments) for number, arguments in enumerate((START, GROUPED))]
+    killed = [
+        killed_fit(base, folder / f"killed {number}", arguments) for number, arguments in enumerate((START, GROUPED))
+    ]
     for arguments, name, values in cases:
         if not tally.has_time():
             return
@@ -296,7 +299,9 @@ def state_machine(tally: Tally, folder: Path) -> None:
     except TimeIsUp:
         pass
     except AssertionError as error:
-        tally.problem("machine", f"seed {tally.options.seed}", f"{error}\n" + "\n".join(getattr(error, "__notes__", [])))
+        tally.problem(
+            "machine", f"seed {tally.options.seed}", f"{error}\n" + "\n".join(getattr(error, "__notes__", []))
+        )
 
 
 def main() -> int:

@@ -14,7 +14,8 @@ import random
 import subprocess
 from pathlib import Path
 
-from forks import UNFINISHED, Outcome, Tally, Trap, contents, copy_folder, options, run, scratch, start_tool
+from cases import Tally, contents, copy_folder, options
+from forks import UNFINISHED, Outcome, Trap, run, scratch, start_tool
 from kills import Job, make_jobs
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT)

@@ -13,23 +13,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from forks import (
-    RAW,
-    SMALL,
-    UNFINISHED,
-    Outcome,
-    Tally,
-    Trap,
-    contents,
-    copy_folder,
-    difference,
-    options,
-    run,
-    scratch,
-    start,
-    start_tool,
-    write_table,
-)
+from cases import Tally, contents, copy_folder, difference, options
+from forks import RAW, SMALL, UNFINISHED, Outcome, Trap, run, scratch, start, start_tool, write_table
 
 FIT = ("fit", "data.parquet", "--target", "y", *SMALL)
 STATUSES = {signal.SIGTERM: (143, -signal.SIGTERM), signal.SIGINT: (130, -signal.SIGINT)}

@@ -12,7 +12,8 @@ import re
 import resource
 from pathlib import Path
 
-from forks import RAW, UNFINISHED, Outcome, Shortage, Tally, contents, copy_folder, options, run, run_function, scratch, start_tool
+from cases import Tally, contents, copy_folder, options
+from forks import RAW, UNFINISHED, Outcome, Shortage, run, run_function, scratch, start_tool
 from kills import Job, make_jobs
 
 SIZES = (100_000, 16_384, 4096, 1024)

@@ -123,14 +123,13 @@ class Use:
             with redirect_stdout(printed), redirect_stderr(printed):
                 main()
         except SystemExit as stop:
-            assert stop.code in (0, None, 130), printed.getvalue()
+            if stop.code not in (0, None, 130):
+                raise AssertionError(printed.getvalue()) from stop
 
     def actions(self) -> list[Callable[[], None]]:
         frequent = [self.fit_arrays, self.fit_file, self.predict, self.predict_file, self.save_and_load, self.update]
-        return [*frequent, *frequent, self.fit_frame_with_weights, self.fit_classes, self.export, self.fail] + [
-            self.interrupt_arrays,
-            self.interrupt_file,
-        ]
+        rare = [self.fit_frame_with_weights, self.fit_classes, self.export, self.fail]
+        return [*frequent, *frequent, *rare, self.interrupt_arrays, self.interrupt_file]
 
 
 @contextmanager
