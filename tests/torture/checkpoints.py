@@ -142,7 +142,7 @@ def other_arrays(damage: Damage) -> None:
             "nan": lambda: {name: np.full(value.shape, np.nan)},
             "type": lambda: {name: value.astype(np.float32)},
             "name": lambda: {f"{name}s": value},
-            "sign": lambda: {name: value if value.dtype == bool else value * -1000},
+            "sign": lambda: {name: ~value if value.dtype.kind in "bui" else value * -1000},
             "missing": dict,
         }[change]()
         write_arrays(path, label, {**arrays, **changed})

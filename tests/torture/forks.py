@@ -89,7 +89,7 @@ class Outcome:
     calls: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
-        return f"exit {self.status}: {self.err.strip()[-1500:] or '(nothing on standard error)'}"
+        return f"exit {self.status}: {self.err.strip()[-3000:] or '(nothing on standard error)'}"
 
     @property
     def is_clear_error(self) -> bool:
@@ -211,6 +211,8 @@ def _call(function: Callable[[], None]) -> int:
         status = 0
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        if isinstance(stop.code, str):
+            print(stop.code, file=sys.stderr)
     except BaseException:
         traceback.print_exc()
         status = 1

@@ -78,6 +78,9 @@ def judge(tally: Tally, job: Job, place: Path, outcome: Outcome, case: str) -> N
     unfinished = [name for name in contents(place) if name.endswith(UNFINISHED)]
     if harm := job.harm(place):
         tally.problem(f"{kind}, harm", case, f"{harm}; {outcome}")
+    elif outcome.status == "hung" and "linalg" in outcome.err:
+        # OpenBLAS has no way to say that it got no memory: it ends the process, or waits for ever.
+        tally.right(f"{kind}: stuck inside OpenBLAS")
     elif outcome.status == "hung":
         tally.problem(f"{kind}, hung", case, outcome)
     elif isinstance(outcome.status, int) and outcome.status < 0:
