@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 FEW = {
     "kills.py": ["--seconds", "6", "--cases", "8"],
     "disk.py": ["--seconds", "4"],
-    "memory_failures.py": ["--seconds", "4"],
+    "memory_failures.py": ["--only", "failing", "--seconds", "4"],
     "checkpoints.py": ["--seconds", "4"],
     "commands.py": ["--only", "machine", "--seconds", "4"],
     "soak.py": ["--minutes", "0.05"],
@@ -39,6 +39,12 @@ def test_a_few_cases_of_each_tool_hold(name):
 @pytest.mark.slow
 def test_every_option_changed_between_kill_and_resume_is_refused_or_right():
     done = run_tool("commands.py", "--only", "table")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_every_array_changed_between_kill_and_resume_is_refused_or_right():
+    done = run_tool("array_fits.py")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
