@@ -230,7 +230,7 @@ def try_case(tally: Tally, job: Job, stages: list[Path], others: list[Path], cas
         with suppress(IndexError, OSError):
             chance.choice(MUTATIONS)(damage)
     foreign = {name: content for name, content in contents(place).items() if content == OURS}
-    outcome = start(place, *job.arguments).wait(limit=20)
+    outcome = start(place, *job.arguments).wait(limit=60)
     now = contents(place)
     name = f"{case} ({'; '.join(damage.done)})"
     touched = [name for name in foreign if now.get(name) != OURS]

@@ -54,6 +54,7 @@ CHANGES: dict[str, list[list[str] | None]] = {
     "seed": [["1"]],
     "json_output": [[]],
     "verbose": [[]],
+    "kind": [["a=category"], ["d=category"]],
     "missing": [["west"]],
 }
 # What a user may do to the files between a kill and the next run.

@@ -117,7 +117,7 @@ class Running:
         finally:
             os.close(handle)
 
-    def wait(self, limit: float = 30.0) -> Outcome:
+    def wait(self, limit: float = 120.0) -> Outcome:
         """Wait for its end; one that takes longer than `limit` seconds is killed, and has hung."""
         ready = self.wait_for(limit)
         if not ready:
