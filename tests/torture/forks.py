@@ -184,6 +184,7 @@ def _be_the_command(
         library = ctypes.CDLL(os.environ["SCNE_TORTURE_LIBRARY"])
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        faulthandler.enable()
         faulthandler.register(signal.SIGUSR1, all_threads=True)
         if shortage is not None:
             library.torture_memory(ctypes.c_size_t(shortage.size), ctypes.c_long(shortage.place), int(shortage.always))

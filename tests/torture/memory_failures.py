@@ -84,7 +84,15 @@ def judge(tally: Tally, job: Job, place: Path, outcome: Outcome, case: str) -> N
     elif outcome.status == "hung":
         tally.problem(f"{kind}, hung", case, outcome)
     elif isinstance(outcome.status, int) and outcome.status < 0:
-        tally.problem(f"{kind}, crash", case, outcome)
+        # Compiled libraries do not check all of their allocations. What they take with them is as after a kill.
+        place_in_code = re.search(
+            r"most recent call first\):\n  File \"(?:.*/)?([^/]+/[^/]+)\", line (\d+)", outcome.err
+        )
+        where = " line ".join(place_in_code.groups()) if place_in_code else "an unknown place"
+        if wrong := job.again(place):
+            tally.problem(f"{kind}, run again after a crash", case, wrong)
+        else:
+            tally.right(f"{kind}: crashed below {where}, then right")
     elif outcome.status != 0 and any(raw in outcome.err for raw in RAW):
         tally.problem(f"{kind}, traceback", case, outcome)
     elif outcome.status != 0 and "memory" not in outcome.err.lower():
