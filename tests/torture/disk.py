@@ -71,6 +71,8 @@ def wrong_failure(job: Job, place: Path, outcome: Outcome, *, may_stay: bool) ->
         return f"no clear error; {outcome}"
     elif not any(name in outcome.err for name in (job.out, "progress", str(place))):
         return f"neither the file nor the folder is named; {outcome}"
+    elif lie := job.lie(place, outcome):
+        return lie
     unfinished = [name for name in now if name.endswith(UNFINISHED)]
     if unfinished and not may_stay:
         return f"left over: {', '.join(unfinished)}; {outcome}"

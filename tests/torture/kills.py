@@ -50,6 +50,11 @@ class Job:
             parts.append(f"{self.out} is gone")
         return ", ".join(parts)
 
+    def lie(self, folder: Path, outcome: Outcome) -> str:
+        """Words that are not true: that nothing was written, when it was."""
+        is_new = contents(folder).get(self.out) == self.after[self.out] != contents(self.before).get(self.out)
+        return f"{self.out} was written, but: {outcome}" if is_new and "othing was written" in outcome.err else ""
+
 
 def make_jobs(folder: Path, names: tuple[str, ...] = (), seconds: float | None = None) -> list[Job]:
     """The commands that write files; most of them where an older file has the same name.
@@ -158,6 +163,8 @@ def _impolite(job: Job, outcome: Outcome, number: int, place: Path) -> str:
         return str(outcome)
     if not outcome.err.strip():
         return f"exit {outcome.status}, without a word"
+    if lie := job.lie(place, outcome):
+        return lie
     extra = [name for name in now if name not in before and name != job.out and Path(name).parts[0] != "progress"]
     unfinished = [name for name in now if name.endswith(UNFINISHED)]
     if extra or unfinished:

@@ -97,6 +97,8 @@ def judge(tally: Tally, job: Job, place: Path, outcome: Outcome, case: str) -> N
         tally.problem(f"{kind}, traceback", case, outcome)
     elif outcome.status != 0 and "memory" not in outcome.err.lower():
         tally.problem(f"{kind}, memory is not named", case, outcome)
+    elif lie := job.lie(place, outcome):
+        tally.problem(f"{kind}, words", case, lie)
     elif unfinished and outcome.status != 0:
         tally.problem(f"{kind}, left over", case, unfinished)
     elif wrong := job.again(place):
