@@ -21,7 +21,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { NOTHING, KILL_BEFORE, KILL_AFTER, FAIL_ONCE, FAIL_ALWAYS, WRITE_HALF };
+enum { NOTHING, KILL_BEFORE, KILL_AFTER, FAIL_ONCE, FAIL_ALWAYS, WRITE_HALF, TERMINATE, INTERRUPT };
 
 static int file_action = NOTHING, file_error, log_handle = -1;
 static long file_place;
@@ -83,6 +83,10 @@ static int next_call(const char *call, const char *path, int grows) {
     if (file_action == FAIL_ALWAYS) return place >= file_place && (grows || !is_full) ? FAIL_ONCE : NOTHING;
     if (place != file_place) return NOTHING;
     if (file_action == KILL_BEFORE) die();
+    if (file_action == TERMINATE || file_action == INTERRUPT) {
+        syscall(SYS_kill, syscall(SYS_getpid), file_action == TERMINATE ? SIGTERM : SIGINT);
+        return NOTHING;
+    }
     return file_action;
 }
 

@@ -39,7 +39,7 @@ ENVIRONMENT = {
     "COLUMNS": "200",
 }
 # As in calls.c.
-ACTIONS = ("nothing", "kill before", "kill after", "fail once", "fail always", "write half")
+ACTIONS = ("nothing", "kill before", "kill after", "fail once", "fail always", "write half", "terminate", "interrupt")
 # How the names of half-written files end.
 UNFINISHED = ("tmp", ".unfinished")
 # What a user must never read.

@@ -152,6 +152,24 @@ def polite_signals(tally: Tally, jobs: list[Job], folder: Path, n_cases: int) ->
             judge(tally, job, place, name)
 
 
+def signals_at_calls(tally: Tally, jobs: list[Job], folder: Path, chance: random.Random | None) -> None:
+    """SIGTERM and SIGINT at every call that changes a file."""
+    actions = {"terminate": signal.SIGTERM, "interrupt": signal.SIGINT}
+    traps = [(job, Trap(place + 1, action)) for job in jobs for place in range(len(job.calls)) for action in actions]
+    if chance:
+        chance.shuffle(traps)
+    for job, trap in traps:
+        if not tally.has_time():
+            return
+        place = copy_folder(job.before, folder / "case")
+        outcome = run(place, *job.arguments, trap=trap)
+        name = f"{trap} ({' '.join(job.calls[trap.place - 1])})"
+        if wrong := _impolite(job, outcome, actions[trap.action], place):
+            tally.problem(f"{job.name}, signal at a call", name, wrong)
+        else:
+            judge(tally, job, place, name)
+
+
 def _impolite(job: Job, outcome: Outcome, number: int, place: Path) -> str:
     """What is wrong with how a command took a signal, in words."""
     before, now = contents(job.before), contents(place)
@@ -191,7 +209,7 @@ def show_calls(jobs: list[Job]) -> None:
 def main() -> int:
     chosen = options(
         1000,
-        ("--only", {"choices": ["random", "calls", "signals"]}),
+        ("--only", {"choices": ["random", "calls", "signals", "signals at calls"]}),
         ("--list", {"action": "store_true", "help": "print every call"}),
     )
     tally = Tally(chosen)
@@ -203,18 +221,21 @@ def main() -> int:
             for job in jobs:
                 print(job.name, *(f"  {n + 1:>3} {' '.join(call)}" for n, call in enumerate(job.calls)), sep="\n")
             return 0
-        shares = {"calls": 0.4, "signals": 0.7, "random": 1.0} if chosen.seconds and not chosen.only else {}
+        parts = {
+            "calls": lambda: kills_at_calls(tally, jobs, folder, chance),
+            "signals at calls": lambda: signals_at_calls(tally, jobs, folder, chance),
+            "signals": lambda: polite_signals(tally, jobs, folder, chosen.cases // 2),
+            "random": lambda: random_kills(tally, jobs[0], folder),
+        }
+        chance = random.Random(chosen.seed) if chosen.seconds else None
+        if chosen.case is not None:
+            parts = {name: part for name, part in parts.items() if "calls" not in name}
+        if chosen.only:
+            parts = {chosen.only: parts[chosen.only]}
         limit = chosen.seconds
-        for kind in ("calls", "signals", "random"):
-            if chosen.only not in (None, kind) or (chosen.case is not None and kind == "calls"):
-                continue
-            chosen.seconds = limit * shares.get(kind, 1.0) if limit else None
-            if kind == "calls":
-                kills_at_calls(tally, jobs, folder, random.Random(chosen.seed) if limit else None)
-            elif kind == "signals":
-                polite_signals(tally, jobs, folder, chosen.cases // 2)
-            else:
-                random_kills(tally, jobs[0], folder)
+        for number, part in enumerate(parts.values(), 1):
+            chosen.seconds = limit * number / len(parts) if limit else None
+            part()
         return tally.end("kills")
 
 
