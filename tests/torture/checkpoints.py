@@ -196,10 +196,10 @@ MUTATIONS: tuple[Callable[[Damage], None], ...] = (
 )
 
 
-def killed_fits(folder: Path, job: Job) -> list[Path]:
-    """Copies of one fit's folder, killed after each tenth of its calls, with a file of the user beside it."""
+def killed_fits(folder: Path, job: Job, step: int) -> list[Path]:
+    """Copies of one fit's folder, killed after each tenth of its calls, or each `step`-th of these."""
     stages = []
-    for tenth in range(1, 11):
+    for tenth in range(1, 11, step):
         # All in the same place, because a checkpoint knows its data by their path.
         place = copy_folder(job.before, folder / "case")
         (place / "precious.npz").write_bytes(OURS)
@@ -289,7 +289,8 @@ def main() -> int:
             pairs(tally, job, folder, 12 if chosen.seconds is None else 2)
         if chosen.only == "pairs":
             return tally.end("checkpoints")
-        stages, others = killed_fits(folder, job), other_fits(folder, job)
+        is_short = chosen.seconds is not None and chosen.seconds < 30
+        stages, others = killed_fits(folder, job, 3 if is_short else 1), other_fits(folder, job)
         tally.begin()
         for case, chance in tally.cases():
             try_case(tally, job, stages, others, case, chance)

@@ -15,11 +15,11 @@ pytestmark = pytest.mark.skipif(
 )
 
 FEW = {
-    "kills.py": ["--seconds", "6", "--cases", "8"],
-    "disk.py": ["--seconds", "4"],
-    "memory_failures.py": ["--only", "failing", "--seconds", "4"],
-    "checkpoints.py": ["--seconds", "4"],
-    "commands.py": ["--only", "machine", "--seconds", "4"],
+    "kills.py": ["--seconds", "4", "--cases", "8"],
+    "disk.py": ["--seconds", "3"],
+    "memory_failures.py": ["--only", "failing", "--seconds", "3"],
+    "checkpoints.py": ["--seconds", "3"],
+    "commands.py": ["--only", "machine", "--seconds", "3"],
     "soak.py": ["--minutes", "0.05"],
 }
 
