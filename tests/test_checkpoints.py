@@ -490,5 +490,5 @@ def test_a_command_that_is_stopped_without_a_checkpoint_names_the_option(data, t
     process.send_signal(signal.SIGTERM)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 143
-    assert "Nothing was written. With --checkpoint" in error
+    assert "with --checkpoint FOLDER" in error
     assert sorted(file.name for file in tmp_path.iterdir()) == ["data"]

@@ -26,6 +26,9 @@ app.add_typer(paper_app, name="paper")
 app.command("report")(report_command)
 
 
+_NO_MEMORY = "The memory of this machine, or what this process may take of it, is used up."
+
+
 def run() -> None:
     """Run the command; a user's mistake ends in a sentence and exit status 1, not in a traceback."""
     take_any_text()
@@ -34,7 +37,12 @@ def run() -> None:
     except (OSError, ValueError) as error:
         _end(str(error), error)
     except MemoryError as error:
-        _end("The memory of this machine, or what this process may take of it, is used up. Nothing was written.", error)
+        _end(_NO_MEMORY, error)
+    except RuntimeError as error:
+        # What Python says when the system has no memory, or no process number, for another thread.
+        if "start new thread" not in str(error):
+            raise
+        _end(_NO_MEMORY, error)
 
 
 def _end(sentence: str, error: BaseException) -> NoReturn:

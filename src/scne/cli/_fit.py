@@ -63,8 +63,9 @@ def run_fit(
     with _progress_kept(checkpoint) as kept, dask_client(dask) as client:
         model.fit(rows, checkpoint=kept, client=client)
         save_model(model, out)
-        if kept is not None:
-            kept.clear()
+        with _finished(out):
+            if kept is not None:
+                kept.clear()
     guessed = [note for note in (rows.guessed_groups, model.memory_note_) if note is not None]
     return describe_model(out), [*guessed, _admissibility(model, tuning > 0)], model.summary()
 
@@ -81,10 +82,20 @@ def _progress_kept(folder: Path | None) -> Iterator[Checkpoint | None]:
     except (Stopped, ClusterError) as stopped:
         if not hasattr(stopped, "__notes__"):
             stopped.add_note(
-                "Nothing was written. With --checkpoint FOLDER a fit keeps its progress, and resumes."
+                "No progress was kept; with --checkpoint FOLDER a fit keeps it, and resumes."
                 if folder is None
-                else "Nothing was written, and there was no progress to keep yet."
+                else "There was no progress to keep yet."
             )
+        raise
+
+
+@contextmanager
+def _finished(out: Path) -> Iterator[None]:
+    """Who stops a fit after its model was written is told so."""
+    try:
+        yield
+    except Stopped as stopped:
+        stopped.add_note(f"The model was written to {out}.")
         raise
 
 

@@ -4,10 +4,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from scne.disk._whole import sweep_leftovers
+from scne.disk._whole import OWN_NAMES, sweep_leftovers
 
 # What tells a folder of a fit's progress from any other.
-CHECKPOINT_MANIFEST = "scne-checkpoint.json"
+CHECKPOINT_MANIFEST = OWN_NAMES[0]
 DATA_ENDINGS = (".parquet", ".parq", ".pq", ".arrow", ".feather", ".ipc", ".csv", ".tsv")
 
 

@@ -4,7 +4,6 @@ import errno
 import os
 import re
 import secrets
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +14,8 @@ from scne.disk._locks import lock, lock_folder
 # The ending says whose file it is. Names that begin with a dot are never read as data.
 _ENDING = "scne-tmp"
 _LONGEST_NAME = 100
+# What is in folders that appear whole.
+OWN_NAMES, OWN_ENDINGS = ("scne-checkpoint.json",), (".stage", f".{_ENDING}")
 
 
 class NotWritten(OSError):
@@ -128,7 +129,12 @@ def _remove_abandoned(file: Path) -> None:
     if file.is_dir():
         held = lock_folder(file)
         if held is not None:
-            shutil.rmtree(file, ignore_errors=True)
+            # Not the whole tree: only files that a checkpoint writes, and the folder if there was nothing else in it.
+            for inside in file.iterdir():
+                if not inside.is_dir() and (inside.name in OWN_NAMES or inside.suffix in OWN_ENDINGS):
+                    inside.unlink(missing_ok=True)
+            with suppress(OSError):
+                file.rmdir()
             with suppress(OSError):
                 os.close(held)
     elif file.is_file():

@@ -38,7 +38,6 @@ ROWS_PER_TUNED_NODE = 4
 MOST_TO_SEARCH_HERE = 20_000
 # The random streams of a network's tuning are named apart from those of its pools, whose second name is a node.
 _TUNING_STREAM = 1 << 32
-FLOATS = ("float64", "float32")
 
 
 @dataclass(frozen=True)
@@ -137,8 +136,7 @@ def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: 
     elif plan.pool_rows is not None:
         rows = rows.first_training(plan.pool_rows)
     stage = f"network-{index}"
-    forms = (_nodes_form(rows.n_columns, kind) for kind in FLOATS)
-    kept = site.checkpoint.load(stage, *forms) if site.checkpoint else None
+    kept = site.checkpoint.load(stage, _nodes_form(rows.n_columns)) if site.checkpoint else None
     found = build_network(
         rows,
         settings,
@@ -176,15 +174,14 @@ def _tuned(
     return _with_nodes(found, weights)
 
 
-def _nodes_form(n_columns: int, kind: str) -> dict[str, Form]:
+def _nodes_form(n_columns: int) -> dict[str, Form]:
     """What the nodes that a checkpoint holds look like."""
-    return {"weights": (kind, None, n_columns + 1), "scopes": ("float64", None), "contractions": ("float64", None)}
+    return {"weights": ("float64", "k", n_columns + 1), "scopes": ("float64", "k"), "contractions": ("float64", "k")}
 
 
 def _kept_weights(site: BuildingSite, index: int, shape: tuple[int, int]) -> NDArray[np.float64] | None:
     """The tuned weights (d + 1, L) of a network, where a checkpoint has them."""
-    forms = ({"weights": (kind, *shape)} for kind in FLOATS)
-    kept = site.checkpoint.load(f"tuned-{index}", *forms) if site.checkpoint else None
+    kept = site.checkpoint.load(f"tuned-{index}", {"weights": ("float64", *shape)}) if site.checkpoint else None
     return None if kept is None else kept["weights"]
 
 

@@ -9,7 +9,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from numbers import Integral
 from pathlib import Path
@@ -21,14 +22,15 @@ from numpy.typing import NDArray
 
 from scne.disk import DamagedFile, NotWritten, label_of, read_arrays, write_arrays
 from scne.estimators._checkpoint_folder import CheckpointError, CheckpointFolder
+from scne.estimators._warnings import ScneWarning
 
 # How often a fit writes its progress; the variable lets a slow disk, or a test, choose.
 _SECONDS_BETWEEN = float(os.environ.get("SCNE_CHECKPOINT_SECONDS", "5"))
 _ENDING = ".stage"
 
 
-# The type of an array and the lengths of its dimensions, None being any.
-Form = tuple[str, *tuple[int | None, ...]]
+# The type of an array and the lengths of its dimensions; None is any, and a name is the same wherever it stands.
+Form = tuple[str, *tuple[int | str | None, ...]]
 
 
 class Checkpoint:
@@ -78,14 +80,18 @@ class Checkpoint:
         self._place.open(json.loads(text))
         self._last = time.monotonic()
 
-    def load(self, stage: str, *forms: Mapping[str, Form]) -> dict[str, NDArray[Any]] | None:
+    def load(
+        self, stage: str, form: Mapping[str, Form], holds: Callable[[dict[str, NDArray[Any]]], bool] | None = None
+    ) -> dict[str, NDArray[Any]] | None:
         """Arrays of a stage, or None when it has not been saved.
 
         Parameters
         ----------
         stage : str
-        *forms : mapping of name to (type, lengths of the dimensions)
-            What the arrays must look like, in one of these ways; None is any length. Numbers must be finite.
+        form : mapping of name to (type, lengths of the dimensions)
+            What the arrays must look like. Numbers must be finite.
+        holds : callable or None
+            What else must be true of them.
         """
         file = self._file(stage)
         if not os.path.lexists(file):
@@ -98,7 +104,7 @@ class Checkpoint:
             raise self.damaged(stage, str(error)) from error
         except OSError as error:
             raise self.damaged(stage, f"cannot be read: {(error.strerror or str(error)).lower()}") from error
-        if not any(_fits(arrays, form) for form in forms):
+        if not (_fits(arrays, form) and (holds is None or holds(arrays))):
             raise self.damaged(stage, "holds other arrays than this fit writes")
         return arrays
 
@@ -134,8 +140,18 @@ class Checkpoint:
 
     def clear(self) -> None:
         """Remove what this fit kept, once its result is safe elsewhere; whatever else lies there stays."""
-        if self._place.is_open:
+        if not self._place.is_open:
+            return
+        try:
             self._place.remove(self._stages())
+        except OSError as error:
+            # Whatever is left of it, the fit is over: its result must not be lost to a folder that cannot be removed.
+            words = os.strerror(error.errno).lower() if error.errno else str(error)
+            warnings.warn(
+                f"The checkpoint {str(self.folder)!r} is of no more use, but could not be removed: {words}. Delete it.",
+                ScneWarning,
+                stacklevel=2,
+            )
 
     def kept(self) -> str:
         """A sentence on what is there to resume from; empty when nothing is."""
@@ -156,11 +172,13 @@ class Checkpoint:
         try:
             if error is None or not self._place.is_open or isinstance(error, CheckpointError):
                 return
-            if kept := self.kept():
-                error.add_note(kept)
-            elif not any(self.folder.glob(f"*{_ENDING}")):
-                # An empty checkpoint of a fit that is over would only stand in the way of the next.
-                self.clear()
+            # What went wrong first is what counts: the same disk may fail here again.
+            with suppress(OSError):
+                if kept := self.kept():
+                    error.add_note(kept)
+                elif not any(self.folder.glob(f"*{_ENDING}")):
+                    # An empty checkpoint of a fit that is over would only stand in the way of the next.
+                    self._place.remove(())
         finally:
             self._place.release()
 
@@ -228,11 +246,13 @@ def _fits(arrays: Mapping[str, NDArray[Any]], form: Mapping[str, Form]) -> bool:
     """Whether arrays have the names, types and shapes that are expected, and hold numbers only."""
     if set(arrays) != set(form):
         return False
+    named: dict[str, int] = {}
     for name, (kind, *lengths) in form.items():
         array = arrays[name]
-        shaped = array.ndim == len(lengths) and all(
-            wanted is None or wanted == length for wanted, length in zip(lengths, array.shape, strict=True)
-        )
-        if array.dtype != kind or not shaped or not np.isfinite(array).all():
+        if array.dtype != kind or array.ndim != len(lengths) or not np.isfinite(array).all():
             return False
+        for wanted, length in zip(lengths, array.shape, strict=True):
+            expected = named.setdefault(wanted, length) if isinstance(wanted, str) else wanted
+            if expected is not None and expected != length:
+                return False
     return True

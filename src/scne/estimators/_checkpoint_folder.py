@@ -10,6 +10,7 @@ from typing import Any
 from scne.disk import (
     CHECKPOINT_MANIFEST,
     flush_folder,
+    is_checkpoint,
     lock_folder,
     sweep_folder,
     sweep_leftovers,
@@ -76,21 +77,26 @@ class CheckpointFolder:
 
     def remove(self, files: Iterable[Path]) -> None:
         """Remove the fit's own files, and the folder if it was made for them and holds nothing else."""
-        sweep_folder(self.path)
-        own = [*files, self.path / CHECKPOINT_MANIFEST]
-        if self._made and {file.name for file in own} >= set(os.listdir(self.path)):
-            # It goes in one step too: what a kill leaves of it is hidden, and swept by the next fit.
-            target = Path(os.path.abspath(self.path))
-            gone = temporary_beside(target)
-            os.rename(target, gone)
-            own = [gone / file.name for file in own]
+        target = Path(os.path.realpath(self.path))
         # The manifest goes last: as long as another file is there, somebody must own it.
-        for file in own:
-            file.unlink(missing_ok=True)
-        if self._made:
+        names = [*(file.name for file in files), CHECKPOINT_MANIFEST]
+        sweep_folder(target)
+        # It goes in one step too: what a kill leaves of it is hidden, and swept by the next fit.
+        hidden = temporary_beside(target)
+        try:
+            if self._made and set(names) >= set(os.listdir(target)):
+                os.rename(target, hidden)
+                _empty(hidden, names)
+            else:
+                for name in names:
+                    (target / name).unlink(missing_ok=True)
+        except BaseException:
+            # Once more: a signal, or an error that has passed, is no reason to leave something behind.
             with suppress(OSError):
-                own[-1].parent.rmdir()
-        self.release()
+                _empty(hidden, names)
+            raise
+        finally:
+            self.release()
 
     def _opened(self, identity: Mapping[str, Any]) -> bool:
         """Whether the folder is ours now; not if it was made, replaced or removed at this very moment."""
@@ -123,23 +129,24 @@ class CheckpointFolder:
         target = Path(os.path.abspath(self.path))
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = temporary_beside(target)
-        draft.mkdir()
-        self._lock = lock_folder(draft)
-        if self._lock is None:
-            return False
         try:
+            draft.mkdir()
+            self._lock = lock_folder(draft)
+            if self._lock is None:
+                return False
             self._write_manifest(draft, identity, made=True)
             os.rename(draft, target)
-        except OSError:
+            self._made = True
+        except BaseException as error:
+            # A signal may come right after the rename.
+            renamed = self._lock is not None and not draft.exists() and is_checkpoint(target)
             self.release()
             with suppress(OSError):
-                (draft / CHECKPOINT_MANIFEST).unlink(missing_ok=True)
-                draft.rmdir()
-            if os.path.lexists(target):
+                _empty(draft if not renamed else target, [CHECKPOINT_MANIFEST])
+            if isinstance(error, OSError) and os.path.lexists(target):
                 return False
             raise
         flush_folder(target.parent)
-        self._made = True
         return True
 
     def _write_manifest(self, folder: Path, identity: Mapping[str, Any], *, made: bool) -> None:
@@ -167,6 +174,14 @@ class CheckpointFolder:
 
     def _refusal(self, what: str) -> CheckpointError:
         return CheckpointError(f"checkpoint is {str(self.path)!r}, {what}.")
+
+
+def _empty(folder: Path, names: Iterable[str]) -> None:
+    """Remove files of a folder, and the folder if nothing else is in it."""
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _read_manifest(file: Path) -> dict[str, Any] | None:

@@ -12,7 +12,13 @@ from scne.estimators._checkpoint import Checkpoint, Form
 from scne.estimators._cluster import ClusterRows, learn_files_on_cluster, rows_on_cluster
 from scne.estimators._cluster_results import Cluster
 from scne.estimators._engines import open_engine
-from scne.estimators._members import BlockStatistics, statistics_form, statistics_to_store, stored_statistics
+from scne.estimators._members import (
+    BlockStatistics,
+    statistics_form,
+    statistics_hold,
+    statistics_to_store,
+    stored_statistics,
+)
 from scne.estimators._memory_plan import MemoryPlan
 from scne.passes import Engine, announce, stripe_rows
 from scne.rows import ArrayRows, RowSource, release_memory
@@ -104,15 +110,15 @@ def _kept_sample(files: "FileRows", checkpoint: Checkpoint) -> tuple[ArrayRows, 
 
     q = len(files.target_names)
     form: dict[str, Form] = {
-        "sample": ("float64", None, None),
-        "sample_targets": ("float64", None, q),
+        "sample": ("float64", "n", "d"),
+        "sample_targets": ("float64", "n", q),
         "encoder": ("uint8", None),
-        **statistics_form("inputs", None),
+        **statistics_form("inputs", "d"),
         **statistics_form("targets", q),
     }
     if files.weight_name is not None:
-        form["weights"] = ("float64", None)
-    kept = checkpoint.load("sample", form)
+        form["weights"] = ("float64", "n")
+    kept = checkpoint.load("sample", form, statistics_hold)
     if kept is None:
         return None
     try:
@@ -121,10 +127,8 @@ def _kept_sample(files: "FileRows", checkpoint: Checkpoint) -> tuple[ArrayRows, 
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise checkpoint.damaged("sample", "holds an encoder that is none") from error
     statistics = stored_statistics("inputs", kept), stored_statistics("targets", kept)
-    n_rows = len(kept["sample"])
-    lengths = {width, kept["sample"].shape[1], len(statistics[0].mean)}
-    rows = {n_rows, len(kept["sample_targets"]), len(kept.get("weights", kept["sample"]))}
-    if len(lengths) > 1 or len(rows) > 1 or n_rows == 0 or not set(encoder.kinds) <= set(files.input_names):
+    n_rows, n_columns = kept["sample"].shape
+    if n_rows == 0 or width != n_columns or not set(encoder.kinds) <= set(files.input_names):
         raise checkpoint.damaged("sample", "holds arrays that do not belong together")
     return ArrayRows(kept["sample"], kept["sample_targets"], kept.get("weights")), encoder, statistics
 

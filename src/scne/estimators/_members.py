@@ -161,8 +161,8 @@ def learn_scalings(
 
     `names` of the columns are for the error that numbers of an absurd size get.
     """
-    form = {**statistics_form("inputs", rows.n_columns), **statistics_form("targets", None)}
-    kept = checkpoint.load("statistics", form) if checkpoint and known is None else None
+    form = {**statistics_form("inputs", rows.n_columns), **statistics_form("targets", "q")}
+    kept = checkpoint.load("statistics", form, statistics_hold) if checkpoint and known is None else None
     if known is not None:
         inputs, targets = known
     elif kept is None:
@@ -208,7 +208,17 @@ def statistics_to_store(prefix: str, statistics: ColumnStatistics) -> dict[str, 
     return {f"{prefix}_{name}": value for name, value in vars(statistics).items()}
 
 
-def statistics_form(prefix: str, columns: int | None) -> dict[str, Form]:
+def statistics_hold(arrays: dict[str, NDArray[Any]]) -> bool:
+    """Whether arrays of `statistics_to_store` can be statistics of anything."""
+    return all(
+        arrays[f"{prefix}_weight"] > 0
+        and (arrays[f"{prefix}_squares"] >= 0).all()
+        and (arrays[f"{prefix}_smallest"] <= arrays[f"{prefix}_largest"]).all()
+        for prefix in ("inputs", "targets")
+    )
+
+
+def statistics_form(prefix: str, columns: int | str) -> dict[str, Form]:
     """What arrays of `statistics_to_store` look like."""
     vectors = {f"{prefix}_{field.name}": ("float64", columns) for field in fields(ColumnStatistics)}
     return {**vectors, f"{prefix}_weight": ("float64",)}
@@ -274,12 +284,12 @@ def ensemble_system(
     L = sum(layer.n_outputs for layer in layers)
     form: dict[str, Form] = {
         "gram": ("float64", L, L),
-        "moments": ("float64", L, None),
-        "target_square": ("float64", None),
+        "moments": ("float64", L, "q"),
+        "target_square": ("float64", "q"),
         "weight": ("float64",),
         "done": ("int64",),
     }
-    kept = checkpoint.load(part_of_fit, form) if checkpoint else None
+    kept = checkpoint.load(part_of_fit, form, _sums_hold) if checkpoint else None
     done = 0 if kept is None else int(kept.pop("done"))
     total = None if kept is None else SystemSums(**{name: _where(engine, value) for name, value in kept.items()})
     width = L + 3 * max(len(layer.scaling.feature_columns) for layer in layers)
@@ -305,6 +315,12 @@ def ensemble_system(
         n_rows=float(sums.weight),
         sizes=tuple(layer.n_outputs for layer in layers),
     )
+
+
+def _sums_hold(arrays: dict[str, NDArray[Any]]) -> bool:
+    """Whether arrays can be sums over rows, and the number of stripes that they were taken of."""
+    squares = arrays["gram"].diagonal(), arrays["target_square"]
+    return bool(arrays["weight"] > 0 and arrays["done"] > 0 and all((values >= 0).all() for values in squares))
 
 
 def _where(engine: Engine, values: NDArray[Any]) -> Any:

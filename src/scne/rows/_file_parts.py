@@ -75,6 +75,8 @@ def unreadable(path: Path, format_name: str, error: Exception) -> DataError:
     if isinstance(error, OSError) and error.errno is not None and error.strerror:
         return DataError(f"{path} cannot be read: {os.strerror(error.errno)}.")
     words = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
+    if "worker thread" in words:
+        return DataError(f"{path} cannot be read: the system has no memory, or no room, for the threads that read it.")
     hint = "it is corrupt, truncated or no " + format_name + " file"
     if format_name == "Arrow" and "Not an Arrow file" in words:
         hint += " (a stream of batches must be written as a file, with pyarrow.ipc.new_file)"
