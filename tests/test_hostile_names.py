@@ -161,7 +161,7 @@ def fitted(tmp_path_factory):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_writes_to_an_ascii_stream(command, fitted):
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     done = subprocess.run([*SCNE, *COMMANDS[command]], cwd=fitted, env=environment, capture_output=True)
     words = (done.stdout + done.stderr).decode("ascii")
     assert done.returncode == (command == "error"), words
