@@ -107,7 +107,7 @@ def learn_line(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> tuple
     targets = rows.targets[chosen]
     counts = np.ones(len(targets)) if rows.weights is None else np.asarray(rows.weights[chosen], dtype=np.float64)
     total = float(len(targets)) if rows.weights is None else float(np.sum(counts))
-    scaling = learn_scaling(_statistics(rows, places), "standard", clip=True)
+    scaling = _standard(_statistics(rows, places))
     columns = _filled(np.empty((len(targets), rows.n_columns)), rows, places, scaling)
     columns -= counts @ columns / total
     left = targets - counts @ targets / total
@@ -122,6 +122,11 @@ def learn_line(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> tuple
     del gram
     columns = _filled(np.empty((len(targets), rows.n_columns)), rows, places, scaling)
     return Trend(scaling, weights), counts @ (targets - columns @ weights) / total
+
+
+def _standard(statistics: ColumnStatistics) -> ColumnScaling:
+    check_input_sizes(statistics, "standard", way_out="fit without a linear trend (trend='none')")
+    return learn_scaling(statistics, "standard", clip=True)
 
 
 def _statistics(rows: ArrayRows, places: NDArray[np.intp] | None) -> ColumnStatistics:
@@ -157,9 +162,7 @@ def _filled(
 
 def _line_on_device(rows: ArrayRows) -> tuple[Trend, NDArray[np.float64]]:
     assert rows.targets is not None
-    statistics = column_statistics(rows.inputs, rows.weights)
-    check_input_sizes(statistics, "standard", way_out="fit without a linear trend (trend='none')")
-    scaling = learn_scaling(statistics, "standard", clip=True)
+    scaling = _standard(column_statistics(rows.inputs, rows.weights))
     columns, targets = _links(scaling).outputs(rows.inputs), rows.targets
     xp = namespace_of(columns)
     counts = xp.ones_like(columns[:, 0]) if rows.weights is None else cast(rows.weights, "float64")
