@@ -37,6 +37,7 @@ def store_ensemble(model: SCNERegressor, with_system: bool) -> tuple[dict[str, A
         "choice": None,
         "system": None,
         "column_groups": list(model.column_groups_),
+        **store_weight_scale(model),
     }
     if (model.network_share_ != 1).any():
         tensors["network_share"] = model.network_share_
@@ -53,7 +54,6 @@ def store_ensemble(model: SCNERegressor, with_system: bool) -> tuple[dict[str, A
     if with_system:
         document["system"], sums = store_system("system", getattr(model, "system_", None))
         tensors |= sums
-        document["weight_scale"] = store_weight_scale(model)
         system = model.system_
         if isinstance(system, BlendedSystem):
             tensors["system.target_shift"] = system.target_shift
@@ -73,13 +73,13 @@ def fill_ensemble(model: SCNERegressor, members: list[StoredMember], document: d
     model.trend_ = _read_trend(shelf, model)
     share = shelf.take_if_there("network_share", model.n_outputs_)
     model.network_share_ = np.ones(model.n_outputs_) if share is None else share
+    model.weight_scale_ = read_weight_scale(document)
     model.column_groups_ = _read_column_groups(document, shelf, model)
     model.n_hidden_ = [layer.n_nodes for layer in layers]
     model.input_weights_ = [layer.weights for layer in layers]
     model.biases_ = [layer.biases for layer in layers]
     if field(document, "system", dict, type(None)) is not None:
         model.system_ = read_system("system", document["system"], shelf, members)
-        model.weight_scale_ = read_weight_scale(document)
         shift = shelf.take_if_there("system.target_shift", model.n_outputs_)
         if shift is not None:
             model.system_ = BlendedSystem.of(model.system_, shift)

@@ -19,12 +19,11 @@ def store_network(model: SCNRegressor | RVFLRegressor, with_system: bool) -> tup
             curves["validation_curve"] = model.validation_curve_
         reason = StopReason(model.stop_reason_)
     member = StoredMember("network", model.layer_, model.output_weights_, model.direct_weights_, curves, reason)
-    document: dict[str, Any] = {"members": [member.to_record()]}
+    document: dict[str, Any] = {"members": [member.to_record()], **store_weight_scale(model)}
     tensors = member.to_tensors("members.0")
     if with_system:
         document["system"], sums = store_system("system", getattr(model, "system_", None))
         tensors |= sums
-        document["weight_scale"] = store_weight_scale(model)
     return document, tensors
 
 
@@ -50,4 +49,4 @@ def fill_network(
     # Files without a system, and all of the first two formats, have no such record.
     if "system" in document:
         model.system_ = read_system("system", field(document, "system", dict), shelf, members)
-        model.weight_scale_ = read_weight_scale(document)
+    model.weight_scale_ = read_weight_scale(document)

@@ -35,10 +35,10 @@ def read_system(name: str, record: dict[str, Any], shelf: Shelf, members: list[S
     )
 
 
-def store_weight_scale(model: Any) -> list[float] | None:
-    """The scale of the weights of a fit, beside which weights of later rows count."""
+def store_weight_scale(model: Any) -> dict[str, Any]:
+    """The scale of the weights of a fit, beside which weights of later rows count; nothing after a fit without."""
     scale = getattr(model, "weight_scale_", None)
-    return None if scale is None else [float(scale.reference), float(scale.factor)]
+    return {} if scale is None else {"weight_scale": [float(scale.reference), float(scale.factor)]}
 
 
 def read_weight_scale(document: dict[str, Any]) -> WeightScale | None:
