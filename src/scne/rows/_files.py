@@ -25,7 +25,8 @@ from scne.rows._schemas import UnifiedColumns, is_numeric, kind_of, unify_column
 from scne.rows._settled_types import KnowsColumns, settled_types
 from scne.rows._type_changes import converted, family, without_marks
 
-_READ_ROWS = 16_384
+# Read at a time, and of wide files so many numbers.
+_READ_ROWS, _READ_NUMBERS = 16_384, 1 << 23
 
 
 def open_rows(
@@ -289,7 +290,7 @@ class FileRows:
                 raise no_such_column(name, "to be read", self.path, self.schema.names)
         self.check_unchanged()
         schema = pa.schema([self.schema.field(name) for name in names])
-        read_rows = rows * max(1, _READ_ROWS // rows)
+        read_rows = rows * max(1, min(_READ_ROWS, _READ_NUMBERS // max(1, len(names))) // rows)
         stream = self._chunks(schema, read_rows, start)
         return rechunked(stream if stop is None else only_first(stream, stop - start), rows)
 
