@@ -12,7 +12,8 @@ from safetensors.numpy import load, save, save_file
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
 from scne.models import FORMAT_VERSION, ModelFileError, load_model, save_model
-from scne.models._container import KEY, _checksum, _dump
+from scne.models._container import _checksum, _dump
+from scne.models._header import KEY
 
 X = np.random.default_rng(0).uniform(size=(60, 3))
 Y = np.column_stack([X.sum(axis=1), X[:, 0] * X[:, 1]])
@@ -217,11 +218,13 @@ def test_metadata_of_another_kind_are_refused(text, tmp_path):
 def test_metadata_nested_without_end_are_refused(ensemble):
     tensors, document = opened(ensemble)
     nested = []
-    for _ in range(300):
+    for _ in range(98):
         nested = [nested]
     document["data"] = {"deep": nested}
     signed(ensemble, tensors, document)
     assert load_model(ensemble).data_ == {"deep": nested}
+    signed(ensemble, tensors, {**document, "data": {"deep": [[[nested]]]}})
+    assert "nested too deeply" in refusal(ensemble)
     text = json.dumps(document).replace("[" * 50, "[" * 50_000).replace("]" * 50, "]" * 50_000)
     save_file(tensors, ensemble, {KEY: text})
     assert "is damaged" in refusal(ensemble)

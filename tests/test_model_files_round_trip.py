@@ -4,12 +4,12 @@ import pickle
 import subprocess
 import sys
 from dataclasses import fields, is_dataclass
-from types import ModuleType
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from export_models import file_model, file_predictions, file_table
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -239,31 +239,15 @@ def test_a_reweighted_model_is_saved_as_it_is(tmp_path):
     assert np.array_equal(loaded.predict(X), naive.predict(X))
 
 
-class FakeEncoder:
-    """Stands for `scne.rows._encoder.Encoder`: what matters here is that its dict survives."""
-
-    def __init__(self, levels):
-        self.levels = levels
-
-    def to_dict(self):
-        return {"levels": self.levels}
-
-    @classmethod
-    def from_dict(cls, record):
-        return cls(record["levels"])
-
-
-def test_an_encoder_and_the_description_of_the_data_come_back(tmp_path, monkeypatch):
-    module = ModuleType("scne.rows._encoder")
-    module.Encoder = FakeEncoder
-    monkeypatch.setitem(sys.modules, "scne.rows._encoder", module)
-    model, X = fitted("scne")
-    model.encoder_ = FakeEncoder({"wind": ["N", None, "SW"], "mean": float("nan"), "range": (0, float("inf"))})
-    model.data_ = {"target": "PM2.5", "n_rows": 10**9}
+def test_an_encoder_and_the_description_of_the_data_come_back(tmp_path):
+    model = file_model(tmp_path)
     loaded = round_trip(model, tmp_path / "m.scne")
-    assert repr(loaded.encoder_.levels) == repr(model.encoder_.levels)
-    assert loaded.data_ == model.data_
-    assert np.array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.encoder_ == model.encoder_
+    assert loaded.data_ == model.data_ == {"target_names": ["y"]}
+    table = file_table(60, seed=8)
+    assert np.array_equal(file_predictions(loaded, table, tmp_path), file_predictions(model, table, tmp_path))
+    model.data_ = {"target": "PM2.5", "target_names": ["y"], "n_rows": 10**9, "where": (1, float("inf"))}
+    assert round_trip(model, tmp_path / "m.scne").data_ == model.data_
 
 
 @targets

@@ -10,6 +10,7 @@ from scne.estimators._class_probabilities import ProbabilityMap
 from scne.models._errors import Unstorable, damaged
 from scne.models._parts import Tensors
 from scne.models._shelf import Shelf, choice, count_if_there, field
+from scne.models._values import MOST_TEXT_BYTES, text_array_bytes
 
 # Kinds of labels that a file can name, by NumPy's letter. Text of any length comes back as such.
 _KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
@@ -34,8 +35,11 @@ def fill_classifier(model: NetworkClassifier, regressor: Any, document: dict[str
     n_classes, n_outputs = len(model.classes_), regressor.n_outputs_
     if n_outputs != (1 if n_classes == 2 else n_classes):
         raise damaged(f"its {n_outputs} outputs do not fit its {n_classes} classes")
+    slopes = shelf.take("classifier.slopes", 2)
+    if not (slopes >= 0).all():
+        raise damaged("tensor 'classifier.slopes' holds negative numbers")
     model.probability_map_ = ProbabilityMap(
-        shelf.take("classifier.slopes", 2),
+        slopes,
         shelf.take("classifier.biases", n_classes),
         count_if_there(record, "n_held_out"),
     )
@@ -60,6 +64,10 @@ def _read_classes(record: dict[str, Any]) -> NDArray:
     kind, labels = choice(record, "kind", (*_KINDS, _TEXT, _OBJECTS)), field(record, "classes", list)
     try:
         if kind == _TEXT and not all(isinstance(label, str) for label in labels):
+            raise TypeError
+        if kind == _TEXT and text_array_bytes(labels) > MOST_TEXT_BYTES:
+            raise ValueError
+        if kind != _TEXT and not all(isinstance(label, str | bool | int | float) for label in labels):
             raise TypeError
         classes = np.array(labels, dtype={_TEXT: str, _OBJECTS: object}.get(kind, kind))
         in_order = len(classes) > 1 and classes.ndim == 1 and bool((classes[1:] > classes[:-1]).all())

@@ -13,15 +13,16 @@ from scne.models._errors import damaged
 from scne.models._parts import (
     StoredMember,
     Tensors,
+    are_positions,
     prefixed,
     read_scaling,
     rebuilt_search,
     scaling_tensors,
     search_curves,
 )
-from scne.models._shelf import Shelf, choice, field
+from scne.models._shelf import Shelf, choice, field, number
 from scne.models._system import read_system, read_weight_scale, store_system, store_weight_scale
-from scne.ncl import Choice, Solution, Status
+from scne.ncl import SOLVERS, Choice, EnsembleSystem, Solution, Status, decorrelation_limit
 
 
 def store_ensemble(model: SCNERegressor, with_system: bool) -> tuple[dict[str, Any], Tensors]:
@@ -68,10 +69,17 @@ def store_ensemble(model: SCNERegressor, with_system: bool) -> tuple[dict[str, A
 def fill_ensemble(model: SCNERegressor, members: list[StoredMember], document: dict[str, Any], shelf: Shelf) -> None:
     """Give an unfitted ensemble the fitted parts of a file."""
     layers = [member.layer for member in members]
+    if len({member.name for member in members}) != len(members):
+        raise damaged("two of its networks have the same name")
+    # Searched or drawn: the networks of an ensemble are copies of one base model.
+    if len({member.stop_reason is None for member in members}) != 1:
+        raise damaged("some of its networks were searched and some were not")
     model.members_ = tuple(Member(member.name, member.layer, rebuilt_search(member)) for member in members)
     model.groups_ = {member.name: member.layer.columns for member in members}
     model.trend_ = _read_trend(shelf, model)
     share = shelf.take_if_there("network_share", model.n_outputs_)
+    if share is not None and not ((share >= 0) & (share <= 1)).all():
+        raise damaged("tensor 'network_share' holds numbers that are no shares")
     model.network_share_ = np.ones(model.n_outputs_) if share is None else share
     model.weight_scale_ = read_weight_scale(document)
     model.column_groups_ = _read_column_groups(document, shelf, model)
@@ -84,14 +92,30 @@ def fill_ensemble(model: SCNERegressor, members: list[StoredMember], document: d
         if shift is not None:
             model.system_ = BlendedSystem.of(model.system_, shift)
         model.held_out_ = _read_held_out(document.get("held_out"), shelf, members)
+        if model.held_out_ is not None:
+            _check_held_out(model.held_out_, model.system_)
     model._store(
         SolvedWeights(
             _read_solution(field(document, "solution", dict), shelf, members),
-            field(document, "decorrelation", float),
-            shelf.take("ridge", len(members)),
+            _read_decorrelation(document, len(members)),
+            _read_ridge("ridge", shelf, len(members)),
             _read_choice(field(document, "choice", dict, type(None)), shelf, len(members)),
         )
     )
+
+
+def _read_decorrelation(record: Any, n_members: int) -> float:
+    value = number(record, "decorrelation")
+    if value >= decorrelation_limit(n_members):
+        raise damaged(f"its decorrelation is {value}, which is too much for {n_members} networks")
+    return value
+
+
+def _read_ridge(name: str, shelf: Shelf, *shape: int | None) -> Any:
+    ridge = shelf.take(name, *shape)
+    if not (ridge >= 0).all():
+        raise damaged(f"tensor {name!r} holds negative numbers")
+    return ridge
 
 
 def _read_trend(shelf: Shelf, model: SCNERegressor) -> Trend | None:
@@ -109,9 +133,11 @@ def _read_column_groups(document: dict[str, Any], shelf: Shelf, model: SCNERegre
     found = {}
     for g, name in enumerate(field(document, "column_groups", list)):
         columns = shelf.take_integers(f"column_groups.{g}", None)
-        known = len(columns) and columns.min() >= 0 and columns.max() < model.n_features_in_
-        if not isinstance(name, str) or not known or len(np.unique(columns)) != len(columns):
-            raise damaged(f"tensor 'column_groups.{g}' names columns that the input does not have, or one twice")
+        if not isinstance(name, str) or name in found or not are_positions(columns, model.n_features_in_):
+            raise damaged(
+                f"tensor 'column_groups.{g}' names columns that the input does not have, or one twice, or its group "
+                "has no name of its own"
+            )
         found[name] = columns
     return found
 
@@ -153,13 +179,16 @@ def _read_solution(record: dict[str, Any], shelf: Shelf, members: list[StoredMem
     history = shelf.take("solution.error_history", None)
     if not len(history):
         raise damaged("tensor 'solution.error_history' is empty")
+    n_iter = field(record, "n_iter", int)
+    if not 0 <= n_iter < 2**62:
+        raise damaged(f"'n_iter' in its metadata is {n_iter}, which is no number of iterations")
     return Solution(
         weights=np.asfortranarray(joint) if in_columns else np.ascontiguousarray(joint),
         status=Status[choice(record, "status", Status.__members__)],
-        n_iter=field(record, "n_iter", int),
+        n_iter=n_iter,
         error_history=history,
         spectral_radius=field(record, "spectral_radius", float, type(None)),
-        solver=field(record, "solver", str),
+        solver=choice(record, "solver", SOLVERS),
         decorrelation_bound=field(record, "decorrelation_bound", float, type(None)),
         detail=field(record, "detail", str),
     )
@@ -168,12 +197,14 @@ def _read_solution(record: dict[str, Any], shelf: Shelf, members: list[StoredMem
 def _read_choice(record: dict[str, Any] | None, shelf: Shelf, n_members: int) -> Choice | None:
     if record is None:
         return None
-    ridges = shelf.take("choice.ridges", None, n_members)
+    ridges = _read_ridge("choice.ridges", shelf, None, n_members)
     decorrelations = shelf.take("choice.decorrelations", None)
     table = (len(ridges), len(decorrelations))
+    if 0 in table:
+        raise damaged("the table from which its lambda and ridge were chosen is empty")
     return Choice(
-        decorrelation=field(record, "decorrelation", float),
-        ridge=shelf.take("choice.ridge", n_members),
+        decorrelation=number(record, "decorrelation"),
+        ridge=_read_ridge("choice.ridge", shelf, n_members),
         ridges=ridges,
         decorrelations=decorrelations,
         scores=shelf.take("choice.scores", *table),
@@ -188,6 +219,11 @@ def _read_held_out(record: Any, shelf: Shelf, members: list[StoredMember]) -> He
         return None
     fitted_too = field(record, "fitted_too", bool)
     return HeldOutSums(read_system("held_out", record, shelf, members), fitted_too)
+
+
+def _check_held_out(held_out: HeldOutSums, system: EnsembleSystem) -> None:
+    if held_out.fitted_too and held_out.system.n_rows >= system.n_rows:
+        raise damaged("more rows were held out than there are")
 
 
 def _number(value: Any) -> float | None:

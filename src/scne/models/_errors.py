@@ -1,5 +1,11 @@
 """What goes wrong with a model file or an export, as sentences."""
 
+import re
+import reprlib
+from typing import Any
+
+_LONGEST_SHOWN = 200
+
 
 class ModelFileError(ValueError):
     """A model file cannot be read or written; the message names the file and says why.
@@ -32,3 +38,28 @@ class Unstorable(Exception):
 def damaged(detail: str) -> Unreadable:
     """The complaint about content that does not hold together."""
     return Unreadable(f"is damaged: {detail}. Copy it again from its source, or save the model again.")
+
+
+def shown(value: Any) -> str:
+    r"""A value from a file as a sentence can hold it: escaped, and short, whatever the file says.
+
+    Examples
+    --------
+    >>> print(shown("a\t"), len(shown("a" * 1_000_000)) < 100)
+    'a\t' True
+    """
+    return shortened(_SHORT.repr(value))
+
+
+def shortened(text: str) -> str:
+    """The beginning of a long text."""
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
+
+
+def version_text(version: Any) -> str:
+    """The version of scne that a file names, without quotes where it looks like one."""
+    return version if isinstance(version, str) and re.fullmatch(r"[\w.+-]{1,40}", version, re.ASCII) else shown(version)

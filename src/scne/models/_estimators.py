@@ -15,10 +15,11 @@ from scne.estimators import (
     SCNRegressor,
 )
 from scne.estimators._class_base import NetworkClassifier
+from scne.models._checked_parameters import check_class_weight, check_parameters
 from scne.models._classifier import fill_classifier, store_classifier
 from scne.models._container import Content
 from scne.models._ensemble import fill_ensemble, store_ensemble
-from scne.models._errors import Unreadable, Unstorable, damaged
+from scne.models._errors import Unreadable, Unstorable, damaged, shortened, shown, version_text
 from scne.models._network import fill_network, store_network
 from scne.models._parts import read_member, read_scaling, scaling_tensors
 from scne.models._shelf import Shelf, count, count_if_there, field
@@ -28,6 +29,8 @@ NETWORKS: dict[str, Any] = {cls.__name__: cls for cls in (SCNRegressor, RVFLRegr
 ENSEMBLES: dict[str, Any] = {cls.__name__: cls for cls in (SCNERegressor, DNNERegressor)}
 CLASSIFIERS: dict[str, Any] = {cls.__name__: cls for cls in (SCNEClassifier, SCNClassifier)}
 ESTIMATORS = ENSEMBLES | NETWORKS | CLASSIFIERS
+# Columns of the input, encoded ones included: a model of few numbers could otherwise claim any number of them.
+MOST_COLUMNS = 1_000_000
 # Those with a base model among their parameters.
 _WITH_BASE = (*ENSEMBLES, SCNEClassifier.__name__)
 
@@ -64,21 +67,11 @@ def to_content(model: Any, scne_version: str, with_system: bool) -> Content:
 def from_content(content: Content) -> Any:
     """The fitted model that a file holds."""
     document, shelf = content.document, Shelf(content.tensors)
-    named = _unfitted(field(document, "estimator", dict), ESTIMATORS, str(document.get("scne")))
+    named = _unfitted(field(document, "estimator", dict), ESTIMATORS, version_text(document.get("scne")))
     classifier = named if isinstance(named, NetworkClassifier) else None
     model = named if classifier is None else classifier._regressor()
-    model.n_features_in_ = count(document, "n_features_in")
-    names = field(document, "feature_names", list, type(None))
-    if names is not None:
-        if len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names):
-            raise damaged(f"its feature names are not {model.n_features_in_} names")
-        model.feature_names_in_ = np.array(names, dtype=object)
-    model.n_outputs_ = count(document, "n_outputs")
-    model._flat_target = field(document, "flat_target", bool)
-    model.target_scaling_ = read_scaling("target_scaling", shelf, model.n_outputs_)
-    model.n_rows_ = count_if_there(document, "n_rows")
-    n_errors = count_if_there(document, "n_calibration")
-    model.calibration_ = None if n_errors is None else shelf.take("calibration", n_errors, model.n_outputs_)
+    check_parameters(model)
+    _read_columns_and_outputs(model, document, shelf)
     members = [
         read_member(record, f"members.{m}", shelf, model.n_features_in_, model.n_outputs_)
         for m, record in enumerate(field(document, "members", list))
@@ -90,10 +83,33 @@ def from_content(content: Content) -> Any:
     else:
         fill_network(model, members, document, shelf)
     if classifier is not None:
+        check_class_weight(classifier.class_weight)
         fill_classifier(classifier, model, document, shelf)
     shelf.check_empty()
-    _add_extras(model, document)
+    _add_extras(model, document, classifier is None)
     return named
+
+
+def _read_columns_and_outputs(model: Any, document: dict[str, Any], shelf: Shelf) -> None:
+    """What goes in and what comes out."""
+    model.n_features_in_ = count(document, "n_features_in", MOST_COLUMNS)
+    names = field(document, "feature_names", list, type(None))
+    if names is not None:
+        if len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names):
+            raise damaged(f"its feature names are not {model.n_features_in_} names")
+        model.feature_names_in_ = np.array(names, dtype=object)
+    model.n_outputs_ = count(document, "n_outputs")
+    model._flat_target = field(document, "flat_target", bool)
+    if model._flat_target and model.n_outputs_ > 1:
+        raise damaged(f"its target is flat, but it has {model.n_outputs_} outputs")
+    model.target_scaling_ = read_scaling("target_scaling", shelf, model.n_outputs_)
+    model.n_rows_ = count_if_there(document, "n_rows")
+    n_errors = count_if_there(document, "n_calibration")
+    model.calibration_ = None if n_errors is None else shelf.take("calibration", n_errors, model.n_outputs_)
+    if model.calibration_ is not None:
+        errors = model.calibration_
+        if not ((errors[0] >= 0).all() and (errors[1:] >= errors[:-1]).all()):
+            raise damaged("tensor 'calibration' does not hold errors in ascending order")
 
 
 def _class_name(model: Any, allowed: dict[str, Any]) -> str:
@@ -119,33 +135,52 @@ def _parameters(model: Any, name: str) -> dict[str, Any]:
 def _unfitted(record: dict[str, Any], allowed: dict[str, Any], scne_version: str) -> Any:
     name = field(record, "class", str)
     if name not in allowed:
-        raise Unreadable(f"holds a {name!r}, and this scne can read only {', '.join(allowed)} from a file.")
+        raise Unreadable(f"holds a {shown(name)}, and this scne can read only {', '.join(allowed)} from a file.")
     parameters = field(record, "parameters", dict)
     unknown = sorted(set(map(str, parameters)) - (set(allowed[name]._get_param_names()) - {"estimator"}))
     if unknown:
         raise Unreadable(
-            f"was written by scne {scne_version}, whose {name} has a parameter {unknown[0]!r} that this scne does not "
+            f"was written by scne {scne_version}, whose {name} has a parameter {shown(unknown[0])} that this scne does not "
             "know: upgrade scne to read it."
         )
     if name in _WITH_BASE:
         base = field(record, "base", dict, type(None))
-        parameters = {**parameters, "estimator": base and _unfitted(base, NETWORKS, scne_version)}
+        parameters = {**parameters, "estimator": None if base is None else _unfitted(base, NETWORKS, scne_version)}
     # Parameters that the file lacks are younger than the file, and their defaults leave things as they were.
     return allowed[name](**parameters)
 
 
-def _add_extras(model: Any, document: dict[str, Any]) -> None:
-    encoder = field(document, "encoder", dict, type(None))
-    if encoder is not None:
-        model.encoder_ = _encoder(encoder)
+def _add_extras(model: Any, document: dict[str, Any], may_read_files: bool) -> None:
     data = field(document, "data", dict, type(None))
     if data is not None:
+        _check_target_names(data, model.n_outputs_)
         model.data_ = data
+    encoder = field(document, "encoder", dict, type(None))
+    if encoder is None:
+        return
+    if not may_read_files or data is None or "target_names" not in data:
+        raise damaged("it holds an encoder of files, but no names of targets, or classes")
+    model.encoder_ = _encoder(encoder)
+    if model.encoder_.names != tuple(getattr(model, "feature_names_in_", ())):
+        raise damaged("its encoder makes other columns than those that its networks see")
+
+
+def _check_target_names(data: dict[str, Any], n_outputs: int) -> None:
+    """Names of the targets under any of the keys by which `describe_model` looks for them."""
+    for key in ("target_names", "targets", "target"):
+        names = data.get(key)
+        if isinstance(names, str) and key != "target_names":
+            names = [names]
+        if names is None and key not in data:
+            continue
+        listed = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+        if not listed or len(names) != n_outputs or len(set(names)) != n_outputs:
+            raise damaged(f"{key!r} in its metadata is {shown(names)}, not {n_outputs} different names")
 
 
 def _encoder(record: dict[str, Any]) -> Any:
     try:
         # Imported only here: most models have none.
         return import_module("scne.rows._encoder").Encoder.from_dict(record)
-    except Exception as error:
-        raise damaged(f"its encoder cannot be read ({error})") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise damaged(f"its encoder cannot be read ({shortened(str(error))})") from error

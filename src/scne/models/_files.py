@@ -1,13 +1,15 @@
 """Model files: one safetensors file with the numbers, and in its header a JSON document with everything else."""
 
 import os
+import stat
 from importlib.metadata import version
-from typing import Any
+from typing import Any, BinaryIO
 
 from scne.models._atomic import write_atomically
 from scne.models._container import pack, unpack
 from scne.models._errors import ModelFileError, Unreadable, Unstorable
 from scne.models._estimators import from_content, to_content
+from scne.models._shelf import refuse_infinite
 
 
 def save_model(model: Any, path: str | os.PathLike[str], *, with_system: bool = False) -> None:
@@ -44,7 +46,9 @@ def save_model(model: Any, path: str | os.PathLike[str], *, with_system: bool = 
     True
     """
     try:
-        packed = pack(to_content(model, version("scne"), with_system))
+        content = to_content(model, version("scne"), with_system)
+        refuse_infinite(content.tensors)
+        packed = pack(content)
     except Unstorable as error:
         raise ModelFileError(f"{os.fspath(path)} was not written, because this model cannot be saved: {error}.") from (
             error.__cause__
@@ -54,6 +58,9 @@ def save_model(model: Any, path: str | os.PathLike[str], *, with_system: bool = 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
     """Load a model that `save_model` wrote. No code from the file is run, whoever made it.
+
+    Whatever the file holds, loading ends with a model or an error. It takes at most 256 MB beyond the file's size, and
+    for a file that is not a model at most two seconds. All numbers are checked before they are used.
 
     Parameters
     ----------
@@ -70,9 +77,11 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         When there is no such file, when it is damaged, of another program, or of a newer format.
     """
     try:
-        with open(path, "rb") as file:
-            content = unpack(file)
+        with open(path, "rb", opener=_open_at_once) as file:
+            content = unpack(file, _size(file))
         return from_content(content)
+    except MemoryError as error:
+        raise ModelFileError(f"{os.fspath(path)} cannot be read: it needs more memory than there is.") from error
     except FileNotFoundError as error:
         raise ModelFileError(f"{os.fspath(path)} cannot be read: there is no such file.") from error
     except IsADirectoryError as error:
@@ -82,3 +91,26 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         raise ModelFileError(f"{os.fspath(path)} cannot be read: {reason}.") from error
     except Unreadable as error:
         raise ModelFileError(f"{os.fspath(path)} {error}") from error.__cause__
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    # Opening a pipe would wait for somebody to write to it.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _size(file: BinaryIO) -> int:
+    """Bytes of an open file; pipes and devices, which may never end, are refused, and so is what memory cannot hold."""
+    facts = os.fstat(file.fileno())
+    if not stat.S_ISREG(facts.st_mode):
+        raise Unreadable("cannot be read: it is a pipe or a device, not a file; copy it to a file first.")
+    if facts.st_size > _memory():
+        raise Unreadable(f"cannot be read: its {facts.st_size:,} bytes are more than the memory of this machine.")
+    return facts.st_size
+
+
+def _memory() -> float:
+    """Bytes of memory that this machine has, as far as it says so."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return float("inf")

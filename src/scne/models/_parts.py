@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.models._errors import damaged
+from scne.models._errors import damaged, shown
 from scne.models._shelf import Shelf, choice, field
 from scne.networks import ACTIVATIONS, BuiltNetwork, HiddenLayer, StopReason
 from scne.rows import ColumnScaling, DateColumns, DatedScaling, InputScaling, RampScaling
@@ -77,7 +77,7 @@ CURVES = ("training_curve", "validation_curve", "scopes", "contractions")
 def read_member(record: Any, prefix: str, shelf: Shelf, n_columns: int, n_outputs: int) -> StoredMember:
     """A network from the tensors that begin with `prefix`, for inputs of `n_columns` columns."""
     columns = shelf.take_integers(f"{prefix}.columns", None)
-    if not len(columns) or columns.min() < 0 or columns.max() >= n_columns:
+    if not are_positions(columns, n_columns):
         raise damaged(f"tensor '{prefix}.columns' names columns that the input of {n_columns} columns does not have")
     biases = shelf.take(f"{prefix}.biases", None)
     linked = field(record, "direct_link", bool)
@@ -107,12 +107,12 @@ def read_member(record: Any, prefix: str, shelf: Shelf, n_columns: int, n_output
 
 def _read_curves(record: Any, prefix: str, shelf: Shelf, n_nodes: int) -> dict[str, NDArray[np.float64]]:
     names = field(record, "curves", list)
-    if not all(name in CURVES for name in names):
-        raise damaged(f"it lists curves {names} of a search, of which this scne knows {', '.join(CURVES)}")
+    if not all(isinstance(name, str) and name in CURVES for name in names) or len(set(names)) != len(names):
+        raise damaged(f"it lists curves {shown(names)} of a search, of which this scne knows {', '.join(CURVES)}")
     curves = {name: shelf.take(f"{prefix}.{name}", None) for name in names}
     lengths = {len(curve) for curve in curves.values()}
     # The search may have gone on past the nodes that were kept.
-    if len(lengths) > 1 or (lengths and min(lengths) < n_nodes):
+    if len(lengths) > 1 or (lengths and min(lengths) < max(1, n_nodes)):
         raise damaged(f"the curves of '{prefix}' do not fit its {n_nodes} nodes")
     return curves
 
@@ -159,7 +159,9 @@ def read_dates(record: Any, n_columns: int) -> tuple[DateColumns, ...]:
     places = [place for date in dates if isinstance(date, list) and len(date) == 3 for place in date]
     known = all(type(place) is int and 0 <= place < n_columns for place in places)
     if len(places) != 3 * len(dates) or not known or len(set(places)) != len(places):
-        raise damaged(f"its dates {dates} are not three different columns each, of the {n_columns} that there are")
+        raise damaged(
+            f"its dates {shown(dates)} are not three different columns each, of the {n_columns} that there are"
+        )
     return tuple((date[0], date[1], date[2]) for date in dates)
 
 
@@ -181,7 +183,12 @@ def read_scaling(prefix: str, shelf: Shelf, size: int) -> ColumnScaling:
     lower, upper = (shelf.take_if_there(f"{prefix}.{name}", size) for name in ("lower", "upper"))
     if (lower is None) != (upper is None):
         raise damaged(f"one of the limits '{prefix}.lower' and '{prefix}.upper' is missing")
-    return ColumnScaling(shelf.take(f"{prefix}.shift", size), shelf.take(f"{prefix}.scale", size), lower, upper)
+    if lower is not None and upper is not None and not (lower <= upper).all():
+        raise damaged(f"a limit of '{prefix}.lower' is above that of '{prefix}.upper'")
+    scale = shelf.take(f"{prefix}.scale", size)
+    if not (scale > 0).all():
+        raise damaged(f"tensor '{prefix}.scale' holds numbers that are not positive")
+    return ColumnScaling(shelf.take(f"{prefix}.shift", size), scale, lower, upper)
 
 
 def read_input_scaling(
@@ -203,6 +210,18 @@ def _read_undated(prefix: str, shelf: Shelf, size: int, ramps: bool) -> ColumnSc
     if not (widths > 0).all():
         raise damaged(f"tensor '{prefix}.ramp_widths' holds widths that are not positive")
     return RampScaling(columns, sources, shelf.take(f"{prefix}.ramp_starts", len(sources)), widths)
+
+
+def are_positions(columns: NDArray[np.intp], n_columns: int) -> bool:
+    """Whether whole numbers are positions of different columns, one or more of them.
+
+    Examples
+    --------
+    >>> are_positions(np.array([2, 0]), 3), are_positions(np.array([1, 1]), 3), are_positions(np.array([3]), 3)
+    (True, False, False)
+    """
+    inside = len(columns) > 0 and columns.min() >= 0 and columns.max() < n_columns
+    return bool(inside) and len(np.unique(columns)) == len(columns)
 
 
 def prefixed(prefix: str, parts: Tensors) -> Tensors:

@@ -1,12 +1,18 @@
 """Taking the parts of a file out by name, each checked for its kind and shape."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.models._errors import damaged
+from scne.models._errors import Unstorable, damaged, shown
+
+
+# The only tensors whose numbers need not be finite: a solver that diverged, and pairs of lambda and ridge that have no
+# score. Nothing is computed from them.
+_RECORDS = ("solution.error_history", "choice.scores", "choice.errors")
 
 
 class Shelf:
@@ -43,7 +49,7 @@ class Shelf:
         """Refuse a file with tensors that nothing asked for."""
         left = sorted(set(self._tensors) - self._taken)
         if left:
-            raise damaged(f"tensor {left[0]!r} does not belong in it")
+            raise damaged(f"tensor {shown(left[0])} does not belong in it")
 
     def _take(self, name: str, shape: tuple[int | None, ...], dtype: np.dtype) -> NDArray:
         if name not in self._tensors:
@@ -56,7 +62,25 @@ class Shelf:
         if not fits:
             wanted = ", ".join("any" if length is None else str(length) for length in shape)
             raise damaged(f"tensor {name!r} has shape {tensor.shape}, not ({wanted})")
+        if not _is_finite(name, tensor):
+            raise damaged(f"tensor {name!r} holds numbers that are not finite")
         return tensor
+
+
+def refuse_infinite(tensors: dict[str, NDArray]) -> None:
+    """Refuse to store what would not be read again: numbers with which no model can predict."""
+    for name, tensor in tensors.items():
+        if not _is_finite(name, tensor):
+            raise Unstorable(
+                f"its {name} holds numbers that are not finite, so its predictions mean nothing; fit it again"
+            )
+
+
+def _is_finite(name: str, tensor: NDArray) -> bool:
+    # The least and the largest number: NaN is both, and no array of answers is made.
+    if name in _RECORDS or not tensor.size or tensor.dtype.kind != "f":
+        return True
+    return bool(np.isfinite(tensor.min()) and np.isfinite(tensor.max()))
 
 
 def field(record: Any, name: str, *kinds: type) -> Any:
@@ -73,15 +97,23 @@ def field(record: Any, name: str, *kinds: type) -> Any:
     # Not isinstance: to that True is a whole number.
     if type(value) not in kinds:
         allowed = " or ".join(kind.__name__ for kind in kinds)
-        raise damaged(f"{name!r} in its metadata is {value!r}, not {allowed}")
+        raise damaged(f"{name!r} in its metadata is {shown(value)}, not {allowed}")
     return value
 
 
-def count(record: Any, name: str) -> int:
+def number(record: Any, name: str) -> float:
+    """A finite number of at least zero."""
+    value = field(record, name, float)
+    if not 0.0 <= value < math.inf:
+        raise damaged(f"{name!r} in its metadata is {value}, but it must be a finite number of at least 0")
+    return value
+
+
+def count(record: Any, name: str, most: int = 2**62) -> int:
     """A whole number of at least 1."""
     value = field(record, name, int)
-    if value < 1:
-        raise damaged(f"{name!r} in its metadata is {value}, but it must be at least 1")
+    if not 1 <= value <= most:
+        raise damaged(f"{name!r} in its metadata is {value}, but it must be at least 1 and at most {most}")
     return value
 
 
@@ -94,5 +126,5 @@ def choice(record: Any, name: str, allowed: Iterable[str]) -> str:
     """One of the allowed words."""
     value = field(record, name, str)
     if value not in allowed:
-        raise damaged(f"{name!r} in its metadata is {value!r}, which this scne does not know")
+        raise damaged(f"{name!r} in its metadata is {shown(value)}, which this scne does not know")
     return value

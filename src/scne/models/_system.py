@@ -3,9 +3,11 @@
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from scne.models._errors import Unstorable, damaged
 from scne.models._parts import StoredMember, Tensors, prefixed
-from scne.models._shelf import Shelf, field
+from scne.models._shelf import Shelf, number
 from scne.ncl import EnsembleSystem
 from scne.rows import WeightScale
 
@@ -26,13 +28,17 @@ def read_system(name: str, record: dict[str, Any], shelf: Shelf, members: list[S
     """The system of some networks from the tensors under a name."""
     sizes = tuple(member.layer.n_outputs for member in members)
     n_outputs = members[0].output_weights.shape[1]
-    return EnsembleSystem(
+    system = EnsembleSystem(
         gram=shelf.take(f"{name}.gram", sum(sizes), sum(sizes)),
         moments=shelf.take(f"{name}.moments", sum(sizes), n_outputs),
         target_square=shelf.take(f"{name}.target_square", n_outputs),
-        n_rows=field(record, "n_rows", float),
+        n_rows=number(record, "n_rows"),
         sizes=sizes,
     )
+    # Sums of squares, and of weights.
+    if not (system.n_rows > 0 and (system.target_square >= 0).all() and (np.diagonal(system.gram) >= 0).all()):
+        raise damaged(f"the sums of '{name}' are below zero, which no rows give")
+    return system
 
 
 def store_weight_scale(model: Any) -> dict[str, Any]:

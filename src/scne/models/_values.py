@@ -11,9 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from scne.models._errors import Unstorable, damaged
+from scne.models._errors import Unstorable, damaged, shown
 
 KIND = "__kind__"
+# What a file may hold, so that no value costs more than the bytes that it takes in the file.
+DEEPEST = 100
+_LARGEST_INTEGER = 2**64
+_LONGEST_RANGE = 1_000_000
+# NumPy gives every text of an array the room of the longest.
+MOST_TEXT_BYTES = 64_000_000
 # Kinds of NumPy arrays that hold plain values, and the type with which each comes back.
 _ARRAY_DTYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "float64", "U": "str"}
 
@@ -26,13 +32,15 @@ def encode_value(value: Any, name: str = "value") -> Any:
     >>> encode_value({"a": slice(0, 2), "b": [1, float("inf")]})
     {'a': {'__kind__': 'slice', 'items': [0, 2, None]}, 'b': [1, {'__kind__': 'float', 'text': 'inf'}]}
     """
-    if value is None or isinstance(value, bool | str):
-        return str(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return str(value) if is_text(value) else _refuse(value, name)
+    if value is None or isinstance(value, bool):
+        return value
     if isinstance(value, np.generic):
         # str is NumPy's too: np.str_ was taken above.
         return encode_value(value.item(), name) if value.dtype.kind in "biuf" else _refuse(value, name)
     if isinstance(value, int):
-        return int(value)
+        return int(value) if abs(value) < _LARGEST_INTEGER else _refuse(value, name)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {KIND: "float", "text": repr(float(value))}
     if isinstance(value, Mapping):
@@ -59,16 +67,78 @@ def decode_value(value: Any) -> Any:
     >>> decode_value(encode_value({"a": slice(0, 2), 3: (1, 2)}))
     {'a': slice(0, 2, None), 3: (1, 2)}
     """
-    if isinstance(value, list):
-        return [decode_value(item) for item in value]
-    if not isinstance(value, dict):
+    return _decoded(value, 0)
+
+
+def _decoded(value: Any, depth: int) -> Any:
+    """The decoded value; lists and objects without a kind are changed in place, for there may be a million of them."""
+    if isinstance(value, str):
+        return value if is_text(value) else _refuse_text(value)
+    if isinstance(value, int):
+        return value if abs(value) < _LARGEST_INTEGER else _refuse_integer()
+    if not isinstance(value, list | dict):
         return value
+    if depth > DEEPEST:
+        raise damaged(f"its metadata are nested too deeply, in more than {DEEPEST} lists and objects")
+    if isinstance(value, list):
+        for place, item in enumerate(value):
+            value[place] = _decoded(item, depth + 1)
+        return value
+    for key in value:
+        if not is_text(key):
+            _refuse_text(key)
+        value[key] = _decoded(value[key], depth + 1)
     if KIND not in value:
-        return {key: decode_value(item) for key, item in value.items()}
+        return value
     try:
         return _decode_kind(value)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise damaged(f"its metadata hold a {value[KIND]!r} that is none") from error
+        raise damaged(f"its metadata hold a {shown(value[KIND])} that is none") from error
+
+
+def depth_of(encoded: Any) -> int:
+    """How many lists and objects of JSON lie around the innermost one.
+
+    Examples
+    --------
+    >>> depth_of(3), depth_of([]), depth_of({"a": [[]]})
+    (-1, 0, 2)
+    """
+    depth, level = -1, [encoded]
+    while level := [item for item in level if isinstance(item, list | dict)]:
+        depth += 1
+        level = [inner for item in level for inner in (item.values() if isinstance(item, dict) else item)]
+    return depth
+
+
+def is_text(text: str) -> bool:
+    """Whether a text is valid Unicode: halves of characters cannot be printed or written to a file.
+
+    Examples
+    --------
+    >>> is_text("\u00e9"), is_text("\\ud800")
+    (True, False)
+    """
+    if text.isascii():
+        return True
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def text_array_bytes(texts: list[str]) -> int:
+    """What NumPy takes for an array of texts."""
+    return 4 * len(texts) * max(map(len, texts), default=0)
+
+
+def _refuse_text(text: str) -> Any:
+    raise damaged(f"its metadata hold {shown(text)}, which is no valid Unicode")
+
+
+def _refuse_integer() -> Any:
+    raise damaged("its metadata hold a whole number of more than 64 bits")
 
 
 def _encode_mapping(value: Mapping[Any, Any], name: str) -> Any:
@@ -101,16 +171,23 @@ def _decode_kind(value: dict[str, Any]) -> Any:
     if kind == "float":
         return {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}[value["text"]]
     items = value["items"]
-    if not isinstance(items, list) and kind != "array":
-        raise TypeError
-    items = decode_value(items)
     if kind == "array":
-        if value["dtype"] not in _ARRAY_DTYPES.values():
-            raise ValueError
-        return np.array(items, dtype=value["dtype"])
+        return _decode_array(items, value["dtype"])
+    if not isinstance(items, list):
+        raise TypeError
     if kind == "mapping":
         return {key: item for key, item in items}
     return _MAKERS[kind](items)
+
+
+def _decode_array(items: Any, dtype: Any) -> Any:
+    if dtype not in _ARRAY_DTYPES.values():
+        raise ValueError
+    if dtype == "str":
+        flat = np.array(items, dtype=object).ravel().tolist()
+        if not all(isinstance(item, str) for item in flat) or text_array_bytes(flat) > MOST_TEXT_BYTES:
+            raise ValueError
+    return np.array(items, dtype=dtype)
 
 
 def _slice(items: list[Any]) -> slice:
@@ -120,7 +197,10 @@ def _slice(items: list[Any]) -> slice:
 
 def _range(items: list[Any]) -> range:
     start, stop, step = items
-    return range(start, stop, step)
+    values = range(start, stop, step)
+    if len(values) > _LONGEST_RANGE:
+        raise ValueError
+    return values
 
 
 _MAKERS: dict[str, Callable[[list[Any]], Any]] = {

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from scne.rows._data_error import DataError, RefusedValue, listing
+from scne.rows._encoder_checks import check_encodings, check_groups
 from scne.rows._encodings import ColumnEncoding, DateEncoding, encoding_from_dict, encoding_to_dict, spans
 from scne.rows._schemas import kind_of
 from scne.rows._settled_types import FittedColumn
@@ -117,15 +118,15 @@ class Encoder:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Encoder":
-        """The encoder that was stored by `to_dict`, equal to it in every bit."""
-        return cls(
-            tuple(encoding_from_dict(encoding) for encoding in stored["encodings"]),
-            tuple((group, tuple(columns)) for group, columns in stored["groups"]),
-            stored["missing"],
-            # Files of the first three formats have neither.
-            tuple(_text(mark) for mark in stored.get("missing_texts", ())),
-            tuple((_text(column), _text(name)) for column, name in stored.get("families", ())),
-        )
+        """The encoder that was stored by `to_dict`, equal to it in every bit; a ValueError when it is none."""
+        encodings = tuple(encoding_from_dict(encoding) for encoding in stored["encodings"])
+        check_encodings(encodings)
+        groups = tuple((group, tuple(columns)) for group, columns in stored["groups"])
+        check_groups(groups, stored["missing"])
+        # Files of the first three formats have neither.
+        missing_texts = tuple(_text(mark) for mark in stored.get("missing_texts", ()))
+        families = tuple((_text(column), _text(name)) for column, name in stored.get("families", ()))
+        return cls(encodings, groups, stored["missing"], missing_texts, families)
 
 
 def _text(value: Any) -> str:

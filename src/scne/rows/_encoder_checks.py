@@ -1,0 +1,70 @@
+"""Checks of an encoder that came from a file, which may hold anything."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from scne.rows._encodings import CategoryEncoding, ColumnEncoding, DateEncoding, NumberEncoding
+
+MISSING = ("indicator", "refuse")
+_PARTS = ("year", "month", "day_of_year", "weekday", "hour")
+
+
+def check_encodings(encodings: tuple[ColumnEncoding, ...]) -> None:
+    """Raise a ValueError unless encodings are such as `EncoderLearner` makes.
+
+    Examples
+    --------
+    >>> check_encodings((NumberEncoding("TEMP", float("nan"), True),))
+    Traceback (most recent call last):
+    ...
+    ValueError: the mean of column 'TEMP' is not a finite number
+    """
+    for encoding in encodings:
+        _check_column(encoding)
+    if not _are_different([encoding.column for encoding in encodings]):
+        raise ValueError("two encodings are of the same column")
+
+
+def check_groups(groups: Iterable[tuple[Any, Any]], missing: Any) -> None:
+    """Raise a ValueError unless groups have different names and name their columns, and gaps are treated in some way."""
+    named = list(groups)
+    if not _are_different([name for name, _ in named]) or not all(_are_different(columns) for _, columns in named):
+        raise ValueError("its groups are not different names with different columns each")
+    if not isinstance(missing, str) or missing not in MISSING:
+        raise ValueError("it does not say what to do with missing values")
+
+
+def _check_column(encoding: ColumnEncoding) -> None:
+    column = encoding.column
+    if not isinstance(column, str):
+        raise ValueError("the name of a column is not a text")
+    if isinstance(encoding, CategoryEncoding):
+        if not isinstance(encoding.levels, tuple) or not _are_different(encoding.levels):
+            raise ValueError(f"the levels of column {column[:40]!r} are not different texts")
+        marks = (encoding.missing, encoding.other)
+    elif isinstance(encoding, DateEncoding):
+        _check_parts(encoding)
+        marks = (encoding.indicator,)
+    else:
+        assert isinstance(encoding, NumberEncoding)
+        if not _is_finite(encoding.fill):
+            raise ValueError(f"the mean of column {column[:40]!r} is not a finite number")
+        marks = (encoding.indicator,)
+    if not all(isinstance(mark, bool) for mark in marks):
+        raise ValueError(f"the marks of column {column[:40]!r} are not true or false")
+
+
+def _check_parts(encoding: DateEncoding) -> None:
+    parts, fills = encoding.parts, encoding.fills
+    listed = isinstance(parts, tuple) and _are_different(parts) and all(part in _PARTS for part in parts)
+    if not listed or not isinstance(fills, tuple) or len(fills) != len(parts) or not all(map(_is_finite, fills)):
+        raise ValueError(f"the parts of date {encoding.column[:40]!r} are not calendar parts with a mean each")
+
+
+def _are_different(texts: Any) -> bool:
+    return all(isinstance(text, str) for text in texts) and len(set(texts)) == len(texts)
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value)
