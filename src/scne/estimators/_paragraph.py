@@ -17,6 +17,8 @@ _MOST_IMPORTANT = 3
 _WORTH_NAMING = 0.01
 # Nodes up to which each network is left out in turn: a solve of so many takes seconds.
 _LEAVE_OUT_NODES = 4_000
+# Columns, counted for each network that sees them, up to which their importance is measured: seconds for so many.
+_COLUMNS_TO_MEASURE = 30_000
 # The interval that is told, and the held-out rows from which it is one.
 _LEVEL, _LEAST_ERRORS = 0.9, 20
 
@@ -178,10 +180,13 @@ def _members(model: Any) -> str:
 
 
 def _columns(model: Any) -> str:
+    if sum(len(layer.columns) for layer in model._layers()) > _COLUMNS_TO_MEASURE:
+        return "Which columns matter most is what feature_importances_ says."
     shares = model.feature_importances_
     if not shares.any():
         return "Its output is the same for every row."
-    names = getattr(model, "feature_names_in_", [f"column {place}" for place in range(len(shares))])
+    names = getattr(model, "feature_names_in_", None)
+    names = [f"column {place}" for place in range(len(shares))] if names is None else names
     order = [place for place in np.argsort(-shares, kind="stable")[:_MOST_IMPORTANT] if shares[place] >= _WORTH_NAMING]
     named = [f"{names[place]} ({100 * shares[place]:.0f} %)" for place in order]
     return f"What moves its output most is {_listed(named)}." if named else ""

@@ -20,6 +20,8 @@ from scne.rows import ColumnScaling, DatedScaling, InputScaling, RampScaling
 
 # Rows that are drawn: as many as keep the work, one activation for each weight and row, to about a second.
 FEWEST_ROWS, MOST_ROWS, MOST_ACTIVATIONS = 200, 1_000, 100_000_000
+# Numbers of the rows that are drawn, for each output: what bounds the memory of models with many columns.
+MOST_NUMBERS = 5_000_000
 
 
 def total_effects(
@@ -37,8 +39,11 @@ def total_effects(
         How the inputs were scaled, which says what is known of their distribution.
     """
     affordable = MOST_ACTIVATIONS // max(1, sum(int(np.count_nonzero(layer.weights)) for layer in layers))
-    first, second = _drawn_rows(layers, n_columns, scaling, min(max(affordable, FEWEST_ROWS), MOST_ROWS))
-    changes = np.zeros((n_columns, len(first), weights[0].shape[1]))
+    n_outputs = weights[0].shape[1]
+    fitting = max(2, MOST_NUMBERS // (n_columns * n_outputs))
+    n_rows = min(max(affordable, FEWEST_ROWS), MOST_ROWS, fitting)
+    first, second = _drawn_rows(layers, n_columns, scaling, n_rows)
+    changes = np.zeros((n_columns, n_rows, n_outputs))
     for layer, beta in zip(layers, weights, strict=True):
         _add_changes(changes, layer, beta, first, second)
     return np.square(changes / len(layers)).mean(axis=1).sum(axis=1) / 2
@@ -74,8 +79,9 @@ def _add_changes(
     sums = before @ layer.weights + layer.biases
     nodes = activate(sums.copy())
     sources = layer.scaling.feature_columns
-    for place, column in enumerate(layer.columns):
-        features = np.flatnonzero(sources == place)
+    order = np.argsort(sources, kind="stable")
+    of_column = np.split(order, np.searchsorted(sources[order], np.arange(1, len(layer.columns))))
+    for column, features in zip(layer.columns, of_column, strict=True):
         moved = after[:, features] - before[:, features]
         seeing = np.flatnonzero(layer.weights[features].any(axis=0))
         other = activate(sums[:, seeing] + moved @ layer.weights[np.ix_(features, seeing)])

@@ -1,7 +1,7 @@
 """Parameters of an estimator that came from a file: what `fit` would refuse is refused here.
 
-A parameter decides nothing about predictions, but `summary`, `clone`, `partial_fit` and a later `fit` use it, and a file
-may hold any value for it.
+A parameter decides nothing about predictions, but `summary`, `clone`, `partial_fit` and a later `fit` use it, and a
+file may hold any value for it.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ def check_class_weight(value: Any) -> None:
     """Refuse what no classifier takes."""
     if value is None or value == "balanced":
         return
-    weights = value.values() if isinstance(value, Mapping) else [None]
+    weights: list[Any] = list(value.values()) if isinstance(value, Mapping) else [None]
     if not all(_is_number(weight) and weight >= 0 for weight in weights):
         raise damaged("its class_weight is neither 'balanced' nor a weight for each label")
 

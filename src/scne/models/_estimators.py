@@ -140,8 +140,8 @@ def _unfitted(record: dict[str, Any], allowed: dict[str, Any], scne_version: str
     unknown = sorted(set(map(str, parameters)) - (set(allowed[name]._get_param_names()) - {"estimator"}))
     if unknown:
         raise Unreadable(
-            f"was written by scne {scne_version}, whose {name} has a parameter {shown(unknown[0])} that this scne does not "
-            "know: upgrade scne to read it."
+            f"was written by scne {scne_version}, whose {name} has a parameter {shown(unknown[0])} that this scne does "
+            "not know: upgrade scne to read it."
         )
     if name in _WITH_BASE:
         base = field(record, "base", dict, type(None))
@@ -168,11 +168,11 @@ def _add_extras(model: Any, document: dict[str, Any], may_read_files: bool) -> N
 def _check_target_names(data: dict[str, Any], n_outputs: int) -> None:
     """Names of the targets under any of the keys by which `describe_model` looks for them."""
     for key in ("target_names", "targets", "target"):
-        names = data.get(key)
+        if key not in data:
+            continue
+        names: Any = data[key]
         if isinstance(names, str) and key != "target_names":
             names = [names]
-        if names is None and key not in data:
-            continue
         listed = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
         if not listed or len(names) != n_outputs or len(set(names)) != n_outputs:
             raise damaged(f"{key!r} in its metadata is {shown(names)}, not {n_outputs} different names")

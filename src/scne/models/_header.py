@@ -1,8 +1,8 @@
 """The header of a model file, read from bytes that anyone may have made: bounded first, then parsed, then checked.
 
-A model file is a safetensors file: 8 bytes with the length of the header, the header (JSON), the numbers of the tensors.
-The safetensors library is not asked to read it: it builds objects for whatever a header announces, and copies every
-tensor twice.
+A model file is a safetensors file: 8 bytes with the length of the header, the header (JSON), the numbers of the
+tensors. The safetensors library is not asked to read it: it builds objects for whatever a header announces, and copies
+every tensor twice.
 """
 
 import json
@@ -75,7 +75,7 @@ def read_header(file: BinaryIO, n_bytes: int) -> Header:
         raise Unreadable("is not a model file, or is cut off: its header ends too early.")
     if length > LONGEST_HEADER:
         raise Unreadable(
-            f"is not a model file that scne reads: its header takes {length:,} bytes, and {LONGEST_HEADER:,} is the most."
+            f"is not a model file that scne reads: its header takes {length:,} bytes, and may take {LONGEST_HEADER:,}."
         )
     raw = file.read(length)
     if len(raw) < length:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from scne.models._errors import Unstorable, damaged, shown
 
-
 # The only tensors whose numbers need not be finite: a solver that diverged, and pairs of lambda and ridge that have no
 # score. Nothing is computed from them.
 _RECORDS = ("solution.error_history", "choice.scores", "choice.errors")

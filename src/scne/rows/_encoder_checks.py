@@ -27,7 +27,7 @@ def check_encodings(encodings: tuple[ColumnEncoding, ...]) -> None:
 
 
 def check_groups(groups: Iterable[tuple[Any, Any]], missing: Any) -> None:
-    """Raise a ValueError unless groups have different names and name their columns, and gaps are treated in some way."""
+    """Raise a ValueError unless groups have different names and name their columns, and gaps are treated somehow."""
     named = list(groups)
     if not _are_different([name for name, _ in named]) or not all(_are_different(columns) for _, columns in named):
         raise ValueError("its groups are not different names with different columns each")
@@ -37,6 +37,7 @@ def check_groups(groups: Iterable[tuple[Any, Any]], missing: Any) -> None:
 
 def _check_column(encoding: ColumnEncoding) -> None:
     column = encoding.column
+    marks: tuple[bool, ...]
     if not isinstance(column, str):
         raise ValueError("the name of a column is not a text")
     if isinstance(encoding, CategoryEncoding):
