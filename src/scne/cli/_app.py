@@ -253,7 +253,11 @@ def inspect(
     model: Annotated[Path, typer.Argument(help="A model that `scne fit` wrote.")], json_output: Json = False
 ) -> None:
     """Show what a model file holds."""
+    from dataclasses import replace
+
     from scne.cli._tables import print_summary
     from scne.models import describe_model, load_model
 
-    print_summary(describe_model(model), model, json_output, load_model(model).summary())
+    fitted = load_model(model)
+    described = replace(describe_model(fitted), n_bytes=model.stat().st_size)
+    print_summary(described, model, json_output, fitted.summary())

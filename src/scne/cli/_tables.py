@@ -26,7 +26,7 @@ def print_facts(facts: Mapping[str, Any], as_json: bool, note: str | None = None
             value = ", ".join(map(str, value))
         elif isinstance(value, int):
             value = f"{value:,}"
-        console.print(f"{name:<8} {value}", soft_wrap=True, markup=False)
+        console.print(f"{name:<8} {printable(str(value))}", soft_wrap=True, markup=False)
     if note is not None:
         console.print(note, soft_wrap=True, markup=False)
 
@@ -48,7 +48,7 @@ def print_summary(summary: ModelSummary, path: Path, as_json: bool, paragraph: s
     for group in summary.groups:
         errors = [f"{e:.4f}" if e is not None else "—" for e in (group.training_error, group.validation_error)]
         # Names may hold brackets, which are no markup.
-        name, reason = escape(group.name), escape(str(group.stop_reason or "—"))
+        name, reason = escape(printable(group.name)), escape(str(group.stop_reason or "—"))
         table.add_row(name, str(group.n_columns), str(group.n_nodes), *errors, reason)
     console.print(table)
     lines = {
@@ -60,6 +60,17 @@ def print_summary(summary: ModelSummary, path: Path, as_json: bool, paragraph: s
         "solver": f"{summary.solver}: {summary.status}",
     }
     for name, text in lines.items():
-        console.print(f"{name:<8} {text}", soft_wrap=True, markup=False)
+        console.print(f"{name:<8} {printable(text)}", soft_wrap=True, markup=False)
     # A paragraph is read, not cut into fields: it is wrapped to the terminal.
-    console.print(f"\n{paragraph}", markup=False)
+    console.print(f"\n{printable(paragraph)}", markup=False)
+
+
+def printable(text: str) -> str:
+    r"""A text whose characters a terminal shows and does not obey: names in a file may be anybody's.
+
+    Examples
+    --------
+    >>> print(printable("wind\x1b[31m"))
+    wind\x1b[31m
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -46,7 +46,8 @@ def total_effects(
     changes = np.zeros((n_columns, n_rows, n_outputs))
     for layer, beta in zip(layers, weights, strict=True):
         _add_changes(changes, layer, beta, first, second)
-    return np.square(changes / len(layers)).mean(axis=1).sum(axis=1) / 2
+    changes /= len(layers)
+    return np.square(changes, out=changes).mean(axis=1).sum(axis=1) / 2
 
 
 def shares(effects: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -30,7 +30,7 @@ ENSEMBLES: dict[str, Any] = {cls.__name__: cls for cls in (SCNERegressor, DNNERe
 CLASSIFIERS: dict[str, Any] = {cls.__name__: cls for cls in (SCNEClassifier, SCNClassifier)}
 ESTIMATORS = ENSEMBLES | NETWORKS | CLASSIFIERS
 # Columns of the input, encoded ones included: a model of few numbers could otherwise claim any number of them.
-MOST_COLUMNS = 1_000_000
+MOST_COLUMNS = 250_000
 # Those with a base model among their parameters.
 _WITH_BASE = (*ENSEMBLES, SCNEClassifier.__name__)
 
@@ -43,6 +43,8 @@ def to_content(model: Any, scne_version: str, with_system: bool) -> Content:
         inner = to_content(model.regressor_, scne_version, with_system)
         document, tensors = store_classifier(model)
         return Content(inner.document | {"estimator": _parameters(model, name)} | document, inner.tensors | tensors)
+    if model.n_features_in_ > MOST_COLUMNS:
+        raise Unstorable(f"it has {model.n_features_in_:,} columns, and a model file can hold {MOST_COLUMNS:,}")
     store = store_ensemble if name in ENSEMBLES else store_network
     document, tensors = store(model, with_system)
     names = getattr(model, "feature_names_in_", None)

@@ -22,7 +22,8 @@ KEY = "scne"
 # What bounds the memory and the time of parsing. 5,000 columns with names of 60 characters beyond ASCII take 10 MB.
 LONGEST_HEADER = 32_000_000
 # Commas and opening brackets: no value of JSON comes without one of them, and Python needs up to 120 bytes for each.
-MOST_VALUES = 1_000_000
+# 5,000 columns of 32 levels take 350,000 of them.
+MOST_VALUES = 500_000
 # A text with more escapes than this takes longer to parse than anyone should wait.
 MOST_ESCAPES = 8_000_000
 _DTYPES = {"F64": np.dtype("<f8"), "I64": np.dtype("<i8")}
@@ -96,7 +97,7 @@ def exceeds(raw: bytes) -> str | None:
     Examples
     --------
     >>> exceeds(b"[" * 2_000_000)
-    'they hold more than 1,000,000 values'
+    'they hold more than 500,000 values'
     """
     if len(raw) > LONGEST_HEADER:
         return f"they take more than the {LONGEST_HEADER // 10**6} MB that a model file has for them"
