@@ -1,8 +1,8 @@
 """Model files with hostile content under a valid checksum: loading refuses them, or everything works on what is loaded.
 
 Each case changes the JSON document, the tensors or the header of a real model by the types of what is there, signs the
-result as scne would, loads it, and then uses the model in all ways. A ValueError or OSError is an answer; anything else,
-more than 256 MB or 2 s of processor time is an escape.
+result as scne would, loads it, and then uses the model in all ways. A ValueError or OSError is an answer; anything
+else, more than 256 MB or 2 s of processor time is an escape.
 """
 
 import random
@@ -22,6 +22,7 @@ from .model_use import use
 
 _NUMBERS = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-320, 1e300, -1e308, 1e154, 1e16, 0.5)
 _PLACES = (0, 1, 2, 3, -1, 100, 2**31, 2**62, -(2**63))
+_OFFSETS = ([], [0], [0, 2**64], ["0", "8"], [0.0, 8.0], None, [-8, 0], [10**30, 10**30])
 _TEXTS = ("NaN", "Infinity", "1e999", "-1e999", "1" * 400, "1" * 5_000, "-0", "1.0e0", "null", '"\\ud800"', "[" * 2_000)
 
 

@@ -148,6 +148,6 @@ def use(rng: random.Random, model, path: Path) -> None:
         uses += [_probabilities]
     if model.n_features_in_ < _MANY_COLUMNS:
         uses += [_python, _c, *[_onnx] * (rng.random() < 0.1)]
-    for one in (_predict, *rng.sample(uses, 3)):
+    for one in (_predict, *rng.sample(uses, 2)):
         with contextlib.suppress(ValueError, OSError):
             one(rng, model, path)
