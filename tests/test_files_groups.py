@@ -93,3 +93,28 @@ class TestGroupsFile:
         (tmp_path / "g.toml").write_bytes(b"a = ['\xff']")
         with pytest.raises(DataError, match="UTF-8"):
             read_groups(tmp_path / "g.toml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a = " + "[" * 3_000, "a = " + "[" * 400 + "]" * 400, "a = " + "{b=" * 2_000, "a" + ".a" * 900_000 + " = 1"],
+    ids=["open lists", "lists", "tables", "dotted"],
+)
+def test_a_groups_file_that_nests_without_end_is_refused_at_once(text, tmp_path):
+    path = tmp_path / "groups.toml"
+    path.write_text(text)
+    with pytest.raises(DataError, match=r"groups\.toml"):
+        read_groups(path)
+
+
+def test_a_groups_file_that_never_ends_is_refused(tmp_path):
+    import os
+
+    os.mkfifo(tmp_path / "groups.toml")
+    for path in (tmp_path / "groups.toml", "/dev/zero", tmp_path):
+        with pytest.raises(DataError, match="not a file"):
+            read_groups(path)
+    large = tmp_path / "large.toml"
+    large.write_text("#" * 2_000_001)
+    with pytest.raises(DataError, match="is the most"):
+        read_groups(large)

@@ -1,6 +1,8 @@
 """Small real models of every kind, with rows to ask them about, and a folder in memory to write altered files to."""
 
+import atexit
 import os
+import shutil
 import tempfile
 import warnings
 from dataclasses import dataclass
@@ -40,8 +42,10 @@ class Example:
 def folder() -> Path:
     """A folder of this process, in memory where there is such a place."""
     memory = Path("/dev/shm")
-    # Of the parent alone: children that are forked share it, one at a time.
-    return Path(tempfile.mkdtemp(prefix="scne-torture-", dir=memory if os.access(memory, os.W_OK) else None))
+    # Of the parent alone: children that are forked share it, one at a time, and leave without tidying up.
+    path = Path(tempfile.mkdtemp(prefix="scne-torture-", dir=memory if os.access(memory, os.W_OK) else None))
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
 
 
 def _array_models():
@@ -143,3 +147,10 @@ def examples() -> tuple[Example, ...]:
             rows = np.linspace(0, 1, 2 * model.n_features_in_).reshape(2, -1)
             found.append(Example(stored.stem, stored.read_bytes(), rows, model.predict(rows)))
     return tuple(found)
+
+
+def remove_folder() -> None:
+    """Remove what this process wrote."""
+    shutil.rmtree(folder(), ignore_errors=True)
+    folder.cache_clear()
+    examples.cache_clear()

@@ -26,6 +26,8 @@ MOST_SECONDS = 2.0
 _BATCH = 1_000
 # A child that does nothing for so long hangs.
 _STALLED = 120.0
+# How often a long run says how far it is.
+_TELLING = 60.0
 _PROGRESS = struct.Struct("=qqd")
 
 
@@ -64,9 +66,13 @@ Case = Callable[[int, int], str]
 def run(name: str, case: Case, n_cases: int, seed: int, seconds: float = float("inf"), first: int = 0) -> Report:
     """Run cases until their number or the time is reached; the outcome of each is a word, or an escape."""
     report, started, last = Report(name, seed), time.monotonic(), first + n_cases
+    told = started
     while first < last and time.monotonic() - started < seconds:
         stop = min(first + _BATCH, last)
         first = _run_batch(report, case, seed, first, stop, started + seconds)
+        if time.monotonic() - told > _TELLING:
+            told = time.monotonic()
+            print(f"{name}: {first:,} of {last:,}, {len(report.escapes)} escapes", file=sys.stderr, flush=True)  # noqa: T201
     report.seconds = time.monotonic() - started
     return report
 

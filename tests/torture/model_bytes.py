@@ -7,75 +7,34 @@ import numpy as np
 
 from scne import load
 
+from .byte_mutations import mutated
 from .corpus import examples, folder
 from .harness import Escape, main
 
 _LENGTHS = (0, 1, 2, 7, 8, 100, 2**31 - 1, 2**31, 2**32, 31_999_999, 32_000_001, 2**63 - 1, 2**63, 2**64 - 1)
-_TOKENS = (b"NaN", b"1e999", b"-0", b"null", b"[[[[", b'"', b"\\", b"\\ud800", b"{}", b"\xff", b"9" * 30, b"\0")
 
 
-def _flipped(rng: random.Random, data: bytearray) -> None:
-    for _ in range(rng.choice((1, 1, 2, 8, 64))):
-        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-
-
-def _overwritten(rng: random.Random, data: bytearray) -> None:
-    place = rng.randrange(len(data))
-    data[place : place + rng.randrange(1, 17)] = rng.randbytes(rng.randrange(0, 17))
-
-
-def _cut(rng: random.Random, data: bytearray) -> None:
-    place = rng.randrange(len(data))
-    if rng.random() < 0.5:
-        del data[place:]
-    else:
-        del data[place : place + rng.randrange(1, 200)]
-
-
-def _repeated(rng: random.Random, data: bytearray) -> None:
-    place, length = rng.randrange(len(data)), rng.randrange(1, 300)
-    data[place:place] = data[place : place + length] * rng.choice((1, 1, 2, 20))
-
-
-def _spliced(rng: random.Random, data: bytearray) -> None:
-    other = rng.choice(examples()).data
-    start, place = rng.randrange(len(other)), rng.randrange(len(data))
-    length = rng.randrange(1, 2_000)
-    data[place : place + rng.choice((0, length))] = other[start : start + length]
-
-
-def _of_another_length(rng: random.Random, data: bytearray) -> None:
+def _of_another_length(rng: random.Random, data: bytearray, others: object) -> None:
     """The header's length, which is the first thing that is read."""
     known = int.from_bytes(data[:8], "little")
     wanted = rng.choice((*_LENGTHS, known + rng.randrange(-9, 10)))
     data[:8] = (wanted % 2**64).to_bytes(8, "little")
 
 
-def _of_other_digits(rng: random.Random, data: bytearray) -> None:
+def _of_other_digits(rng: random.Random, data: bytearray, others: object) -> None:
     header = min(len(data), 8 + int.from_bytes(data[:8], "little") % 100_000)
     digits = [place for place in range(min(8, header), header) if 48 <= data[place] <= 57]
     for _ in range(rng.choice((1, 2, 5)) if digits else 0):
         data[rng.choice(digits)] = rng.choice(b"0123456789")
 
 
-def _with_a_token(rng: random.Random, data: bytearray) -> None:
-    place = rng.randrange(len(data))
-    data[place : place + rng.choice((0, 1, 4))] = rng.choice(_TOKENS)
-
-
-_MUTATIONS = (_flipped, _overwritten, _cut, _repeated, _spliced, _of_another_length, _of_other_digits, _with_a_token)
-
-
 def case(seed: int, number: int) -> str:
     """Change one example, load it, and compare what it says."""
     rng = random.Random(f"{seed}/{number}")
     example = rng.choice(examples())
-    data = bytearray(example.data)
-    for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        if data:
-            rng.choice(_MUTATIONS)(rng, data)
+    others = [other.data for other in examples()]
     path = folder() / "altered.scne"
-    path.write_bytes(data)
+    path.write_bytes(mutated(rng, example.data, others, (_of_another_length, _of_other_digits)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

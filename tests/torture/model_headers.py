@@ -7,7 +7,6 @@ memory that building the file took is not counted.
 import json
 import os
 import warnings
-from functools import cache
 
 from scne import load
 from scne.models import describe_model
@@ -102,7 +101,6 @@ BOMBS = {
 }
 
 
-@cache
 def _written(name: str):
     path = folder() / "bomb.scne"
     child = os.fork()

@@ -216,5 +216,5 @@ def read_json(path: Path) -> Any:
     """What a JSON file holds; None where there is no such file or it is not whole."""
     try:
         return json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None

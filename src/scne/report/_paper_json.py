@@ -147,6 +147,9 @@ def read_json(file: Path) -> Node:
         ...
     OSError: nowhere.json cannot be read: No such file or directory.
     """
+    if file.exists() and not file.is_file():
+        # A pipe would be waited for, and a device read without end.
+        raise ValueError(f"{file} cannot be used: it is not an ordinary file.")
     try:
         content = json.loads(file.read_bytes(), parse_constant=_no_constant)
     except OSError as error:

@@ -1,12 +1,21 @@
 """Feature groups in a TOML file."""
 
 import os
+import re
+import reprlib
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from scne.rows._data_error import DataError, listing
 from scne.rows._paths import irregular
+
+# 5,000 columns with names of 100 characters take half a megabyte.
+LARGEST_FILE = 2_000_000
+# A key such as a.a.a: the time that Python's parser takes for one grows with the square of its parts.
+_DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){100}""")
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 80
 
 
 def read_groups(path: str | os.PathLike[str]) -> dict[str, list[str]]:
@@ -37,7 +46,9 @@ def read_groups(path: str | os.PathLike[str]) -> dict[str, list[str]]:
     if problem is not None:
         raise DataError(f"The groups file {path} {problem}.")
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(_small_text(path))
+    except RecursionError as error:
+        raise DataError(f"The groups file {path} nests tables or lists too deeply.") from error
     except OSError as error:
         raise DataError(f"The groups file {path} cannot be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
@@ -63,8 +74,29 @@ def read_groups(path: str | os.PathLike[str]) -> dict[str, list[str]]:
 def _check_group(path: Path, group: str, columns: Any) -> None:
     if not isinstance(columns, list) or not all(isinstance(column, str) for column in columns):
         raise DataError(
-            f"Group {group!r} of the groups file {path} is {columns!r}, but it must be a list of column names or "
-            'patterns, such as ["TEMP", "PRES"].'
+            f"Group {_shortened(group)} of the groups file {path} is {_shortened(columns)}, but it must be a list of "
+            'column names or patterns, such as ["TEMP", "PRES"].'
         )
     if not columns:
-        raise DataError(f"Group {group!r} of the groups file {path} has no columns; name at least one.")
+        raise DataError(f"Group {_shortened(group)} of the groups file {path} has no columns; name at least one.")
+
+
+def _small_text(path: Path) -> str:
+    """The text of an ordinary file; a pipe would be waited for, and a device read without end."""
+    if path.exists() and not path.is_file():
+        kind = "a folder" if path.is_dir() else "a pipe or a device"
+        raise DataError(f"The groups file {path} cannot be read: it is {kind}, not a file.")
+    if path.stat().st_size > LARGEST_FILE:
+        raise DataError(
+            f"The groups file {path} takes {path.stat().st_size:,} bytes, and {LARGEST_FILE:,} is the most; use "
+            'patterns such as "gas_*" in place of names.'
+        )
+    text = path.read_text(encoding="utf-8")
+    if _DEEP_KEY.search(text):
+        raise DataError(f"The groups file {path} nests tables or lists too deeply.")
+    return text
+
+
+def _shortened(value: Any) -> str:
+    """The beginning of what a file says, for a sentence."""
+    return _SHORT.repr(value)
