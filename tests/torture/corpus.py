@@ -82,7 +82,11 @@ def _fitted_models():
     labels = np.digitize(X[:, 1], [0.3, 0.7])
     base = SCNRegressor(2, validation_fraction=0.3, **_FEW)
     weights = {0: 1.0, 1: 2.0, 2: 1.0}
-    yield "classes of numbers", SCNEClassifier(base, n_estimators=2, class_weight=weights).fit(X, labels), X[:5]
+    yield (
+        "classes of numbers",
+        SCNEClassifier(base, n_estimators=2, class_weight=weights, random_state=0).fit(X, labels),
+        X[:5],
+    )
     yield "dates", _dated_model(), np.array([[2024.0, 5, 3, 0.5], [1999, 12, 31, 0.1]])
     yield "files", _file_model(), np.zeros((3, 15))
 
