@@ -295,3 +295,15 @@ def test_inspect_shows_names_and_obeys_none(tmp_path):
     assert done.returncode == 0, done.stderr
     assert b"\x1b" not in done.stdout
     assert b"\\x1b]0;owned" in done.stdout.replace(b"\n", b"")
+
+
+def test_sums_in_another_order_in_memory_are_the_same_sums(ensemble):
+    whole = load_model(ensemble)
+    altered(ensemble, _put(["system.gram", "system.moments"], "column_major"))
+    other = load_model(ensemble)
+    assert other.summary() == whole.summary()
+    for model in (whole, other):
+        model.reweighted(solver="cholesky")
+        model.partial_fit(X, Y)
+    assert np.array_equal(other.system_.gram, whole.system_.gram)
+    assert np.allclose(other.predict(X), whole.predict(X), rtol=0, atol=1e-12)

@@ -205,7 +205,7 @@ def case(seed: int, number: int) -> str:
                 read_results(inputs)
             else:
                 model = RVFLRegressor(2, random_state=0).fit(open_rows(path, target="y"))
-                model.predict(open_rows(path, target=None, kinds=model.encoder_.kinds))
+                model.predict(open_rows(path, target=None, like=model.encoder_))
     except (ValueError, OSError):
         return f"{suffix} refused"
     finally:

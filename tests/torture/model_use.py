@@ -129,7 +129,7 @@ def _saved_again(rng, model, path):
 
 def _files(rng, model, path):
     if hasattr(model, "encoder_"):
-        model.predict(open_rows(file_path(), target=None, kinds=model.encoder_.kinds))
+        model.predict(open_rows(file_path(), target=None, like=model.encoder_))
 
 
 _COMMON = (_predict, _summary, _described, _inspected, _shown, _importances, _saved_again)

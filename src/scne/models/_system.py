@@ -28,8 +28,10 @@ def read_system(name: str, record: dict[str, Any], shelf: Shelf, members: list[S
     """The system of some networks from the tensors under a name."""
     sizes = tuple(member.layer.n_outputs for member in members)
     n_outputs = members[0].output_weights.shape[1]
+    gram = shelf.take(f"{name}.gram", sum(sizes), sum(sizes))
     system = EnsembleSystem(
-        gram=shelf.take(f"{name}.gram", sum(sizes), sum(sizes)),
+        # LAPACK is handed its rows as they lie in memory. It is symmetric, so its transpose is itself.
+        gram=gram if gram.flags.c_contiguous else gram.T,
         moments=shelf.take(f"{name}.moments", sum(sizes), n_outputs),
         target_square=shelf.take(f"{name}.target_square", n_outputs),
         n_rows=number(record, "n_rows"),

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from scne.rows._data_error import DataError, RefusedValue, listing
-from scne.rows._encoder_checks import check_encodings, check_groups
+from scne.rows._encoder_checks import check_encodings, check_families, check_groups
 from scne.rows._encodings import ColumnEncoding, DateEncoding, encoding_from_dict, encoding_to_dict, spans
 from scne.rows._schemas import kind_of
 from scne.rows._settled_types import FittedColumn
@@ -126,6 +126,7 @@ class Encoder:
         # Files of the first three formats have neither.
         missing_texts = tuple(_text(mark) for mark in stored.get("missing_texts", ()))
         families = tuple((_text(column), _text(name)) for column, name in stored.get("families", ()))
+        check_families(families)
         return cls(encodings, groups, stored["missing"], missing_texts, families)
 
 

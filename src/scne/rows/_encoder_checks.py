@@ -7,6 +7,8 @@ from typing import Any
 from scne.rows._encodings import CategoryEncoding, ColumnEncoding, DateEncoding, NumberEncoding
 
 MISSING = ("indicator", "refuse")
+# Characters of the name of a type, that of its time zone included.
+_LONGEST_TYPE = 1_000
 _PARTS = ("year", "month", "day_of_year", "weekday", "hour")
 
 
@@ -33,6 +35,12 @@ def check_groups(groups: Iterable[tuple[Any, Any]], missing: Any) -> None:
         raise ValueError("its groups are not different names with different columns each")
     if not isinstance(missing, str) or missing not in MISSING:
         raise ValueError("it does not say what to do with missing values")
+
+
+def check_families(families: tuple[tuple[str, str], ...]) -> None:
+    """Raise a ValueError unless each column has one family of types, of a name that a type could have."""
+    if not _are_different([column for column, _ in families]) or any(len(name) > _LONGEST_TYPE for _, name in families):
+        raise ValueError("its types of columns are not one for each column")
 
 
 def _check_column(encoding: ColumnEncoding) -> None:
