@@ -1,5 +1,7 @@
 """Groups: from patterns, from what names have in common, and from TOML files."""
 
+import os
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -108,11 +110,9 @@ def test_a_groups_file_that_nests_without_end_is_refused_at_once(text, tmp_path)
 
 
 def test_a_groups_file_that_never_ends_is_refused(tmp_path):
-    import os
-
     os.mkfifo(tmp_path / "groups.toml")
     for path in (tmp_path / "groups.toml", "/dev/zero", tmp_path):
-        with pytest.raises(DataError, match="not a file"):
+        with pytest.raises(DataError, match=r"regular files|directory"):
             read_groups(path)
     large = tmp_path / "large.toml"
     large.write_text("#" * 2_000_001)

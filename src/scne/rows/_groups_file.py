@@ -82,10 +82,7 @@ def _check_group(path: Path, group: str, columns: Any) -> None:
 
 
 def _small_text(path: Path) -> str:
-    """The text of an ordinary file; a pipe would be waited for, and a device read without end."""
-    if path.exists() and not path.is_file():
-        kind = "a folder" if path.is_dir() else "a pipe or a device"
-        raise DataError(f"The groups file {path} cannot be read: it is {kind}, not a file.")
+    """The text of a file that Python's parser reads in a second or two."""
     if path.stat().st_size > LARGEST_FILE:
         raise DataError(
             f"The groups file {path} takes {path.stat().st_size:,} bytes, and {LARGEST_FILE:,} is the most; use "
