@@ -36,7 +36,7 @@ def _tensor_changed(rng: random.Random, parts: Parts) -> None:
         for _ in range(rng.choice((1, 1, 3))):
             value = rng.choice(_PLACES if tensor.dtype.kind == "i" else _NUMBERS)
             # A change before this one may have left a type that cannot hold it.
-            with np.errstate(all="ignore"), contextlib.suppress(OverflowError):
+            with np.errstate(all="ignore"), contextlib.suppress(OverflowError, ValueError):
                 flat[rng.randrange(len(flat))] = value
     elif action == 4 and tensor.dtype.kind == "f":
         with np.errstate(all="ignore"):
