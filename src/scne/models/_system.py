@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scne.models._errors import Unstorable, damaged
+from scne.models._errors import Unstorable, damaged, shown
 from scne.models._parts import StoredMember, Tensors, prefixed
 from scne.models._shelf import Shelf, number
 from scne.ncl import EnsembleSystem
@@ -56,5 +56,5 @@ def read_weight_scale(document: dict[str, Any]) -> WeightScale | None:
         return None
     numbers = stored if isinstance(stored, list) and len(stored) == 2 else []
     if not numbers or not all(isinstance(number, float) and 0 < number < inf for number in numbers):
-        raise damaged(f"its weight_scale is {stored!r}, but it must be two positive numbers")
+        raise damaged(f"its weight_scale is {shown(stored)}, but it must be two positive numbers")
     return WeightScale(*numbers)
