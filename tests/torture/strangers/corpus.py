@@ -24,7 +24,7 @@ from scne import (
     open_rows,
 )
 
-STORED = Path(__file__).parents[1] / "stored_models"
+STORED = Path(__file__).parents[2] / "stored_models"
 _FEW = {"n_candidates": 5, "random_state": 0}
 
 

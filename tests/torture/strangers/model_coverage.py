@@ -1,7 +1,7 @@
 """Model files changed by atheris, which prefers changes that reach new lines of `scne.models`; by hand only.
 
     pip install atheris
-    python -m tests.torture.model_coverage -max_total_time=600 -seed=1 [CORPUS FOLDER]
+    python -m tests.torture.strangers.model_coverage -max_total_time=600 -seed=1 [CORPUS FOLDER]
 
 What it changes is the JSON document alone, signed with a valid checksum afterwards, so that it gets past the container.
 Options are those of libFuzzer; a file that escapes is written as ``crash-*``.

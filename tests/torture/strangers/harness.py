@@ -72,7 +72,7 @@ def run(name: str, case: Case, n_cases: int, seed: int, seconds: float = float("
         first = _run_batch(report, case, seed, first, stop, started + seconds)
         if time.monotonic() - told > _TELLING:
             told = time.monotonic()
-            print(f"{name}: {first:,} of {last:,}, {len(report.escapes)} escapes", file=sys.stderr, flush=True)  # noqa: T201
+            print(f"{name}: {first:,} of {last:,}, {len(report.escapes)} escapes", file=sys.stderr, flush=True)
     report.seconds = time.monotonic() - started
     return report
 
@@ -113,7 +113,7 @@ def _run_batch(report: Report, case: Case, seed: int, first: int, stop: int, dea
 def _add_escape(report: Report, record: dict) -> None:
     report.escapes.append(record)
     report.outcomes["escaped"] += 1
-    print(f"ESCAPE {report.name} --seed {report.seed} --case {record['case']}: {record['escape']}", flush=True)  # noqa: T201
+    print(f"ESCAPE {report.name} --seed {report.seed} --case {record['case']}: {record['escape']}", flush=True)
 
 
 def _child(case: Case, seed: int, first: int, stop: int, deadline: float, shared: mmap.mmap, pipe: int) -> None:
@@ -187,7 +187,7 @@ def _watch(child: int, shared: mmap.mmap) -> int:
 
 def main(name: str, case: Case, description: str, default_cases: int) -> None:
     """The command line of a tool."""
-    parser = argparse.ArgumentParser(prog=f"python -m tests.torture.{name}", description=description)
+    parser = argparse.ArgumentParser(prog=f"python -m tests.torture.strangers.{name}", description=description)
     parser.add_argument("--cases", type=int, default=default_cases)
     parser.add_argument("--seed", type=int, default=int(time.time()), help="default: the time, and it is printed")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
@@ -195,8 +195,8 @@ def main(name: str, case: Case, description: str, default_cases: int) -> None:
     parser.add_argument("--case", type=int, help="run this case alone, in this process")
     given = parser.parse_args()
     if given.case is not None:
-        print(case(given.seed, given.case))  # noqa: T201
+        print(case(given.seed, given.case))
         return
     report = run(name, case, given.cases, given.seed, given.seconds, given.first)
-    print(report.line())  # noqa: T201
+    print(report.line())
     sys.exit(1 if report.escapes else 0)

@@ -1,1 +1,0 @@
-"""Tools that try to break scne: by hand for hours, in continuous integration for a fixed short time. See README.md."""
