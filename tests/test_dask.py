@@ -258,7 +258,7 @@ def test_a_fit_on_a_cluster_goes_on_from_its_checkpoint(cluster, tmp_path, monke
 
     with pytest.raises(KeyboardInterrupt), listening(stop):
         file_model().fit(scne.open_rows(tmp_path / "rows", target="y"), **kept)
-    assert (tmp_path / "kept" / "sums.npz").exists()
+    assert (tmp_path / "kept" / "sums.stage").exists()
     seen = []
     with listening(seen.append):
         again = file_model().fit(scne.open_rows(tmp_path / "rows", target="y"), **kept)
@@ -334,7 +334,7 @@ def test_command_without_a_scheduler(tmp_path):
         "--dask",
         "tcp://127.0.0.1:9",
         "--out",
-        str(tmp_path / "m"),
+        str(tmp_path / "m.scne"),
     ]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert run.returncode == 1
@@ -342,4 +342,4 @@ def test_command_without_a_scheduler(tmp_path):
     assert "Traceback" not in run.stderr
     # Dask itself would try for half a minute and more.
     assert time.monotonic() - began < 25
-    assert not (tmp_path / "m").exists()
+    assert not (tmp_path / "m.scne").exists()

@@ -333,14 +333,18 @@ def test_sums_on_a_device_go_on_where_they_were_cut(make, tmp_path, monkeypatch)
     monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0)
     X, y = rows()
     layers, identity = fitted("orthogonal").fit(X, y)._member_layers(), ColumnScaling(np.zeros(1), np.ones(1))
-    checkpoint = _checkpoint.Checkpoint(tmp_path, {})
-    with DeviceEngine(make(X[:1]), "float64") as engine:
+    checkpoint = _checkpoint.Checkpoint(tmp_path / "kept")
+    checkpoint.begin({})
+    with checkpoint, DeviceEngine(make(X[:1]), "float64") as engine:
         given = make(X), make(y[:, None])
         whole = ensemble_system(ArrayRows(*given), layers, identity, engine)
         monkeypatch.setattr(engine, "stripe_rows", lambda *_: 100)
         with pytest.raises(Cut):
             ensemble_system(UntilRow(*given), layers, identity, engine, checkpoint)
-        assert int(checkpoint.load("sums on a device")["done"]) == 400
+        L = whole.gram.shape[0]
+        form = {"gram": ("float64", L, L), "moments": ("float64", L, 1), "target_square": ("float64", 1)}
+        form |= {"weight": ("float64",), "done": ("int64",)}
+        assert int(checkpoint.load("sums on a device", form)["done"]) == 400
         monkeypatch.setattr(engine, "stripe_rows", lambda *_: 70)
         found = ensemble_system(ArrayRows(*given), layers, identity, engine, checkpoint)
         again = ensemble_system(UntilRow(*given), layers, identity, engine, checkpoint)

@@ -553,7 +553,9 @@ def test_a_checkpoint_of_other_arrays_is_refused(data, tmp_path, monkeypatch, ot
     with pytest.raises(KeyboardInterrupt):
         make(BASES["scn"]).fit(X, y, weights, X_val=X[:50], y_val=y[:50], checkpoint=tmp_path)
     monkeypatch.undo()
-    changed = {"y": (y + 1, weights, y), "weights": (y, 2 * weights, y), "watched": (y, weights, 1 - y)}[other]
+    changed = {"y": (y + 1, weights, y), "weights": (y, np.linspace(1, 2, len(y)), y), "watched": (y, weights, 1 - y)}[
+        other
+    ]
     with pytest.raises(ValueError, match="other settings or other data"):
         make(BASES["scn"]).fit(X, *changed[:2], X_val=X[:50], y_val=changed[2][:50], checkpoint=tmp_path)
     kept = make(BASES["scn"]).fit(X, y, weights, X_val=X[:50], y_val=y[:50], checkpoint=tmp_path)

@@ -157,8 +157,8 @@ class TestKinds:
         for _ in range(2):
             counts.update(levels, np.full(MOST_LEVELS, 0.5))
         assert len(counts.rows) == MOST_LEVELS
-        assert set(counts.rows.values()) == {2}
-        assert set(counts.weight.values()) == {1.0}
+        assert set(counts.rows) == {2}
+        assert set(counts.weight) == {1.0}
         with pytest.raises(DataError, match="more than 100,000"):
             counts.update(pa.array(["one more"]), None)
 
