@@ -10,9 +10,12 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("cc") is None, reason="the tools need Linux and a C compiler"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        sys.platform != "linux" or shutil.which("cc") is None, reason="the tools need Linux and a C compiler"
+    ),
+]
 
 FEW = {
     "kills.py": ["--seconds", "4", "--cases", "8"],
@@ -36,19 +39,16 @@ def test_a_few_cases_of_each_tool_hold(name):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.slow
 def test_every_option_changed_between_kill_and_resume_is_refused_or_right():
     done = run_tool("commands.py", "--only", "table")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.slow
 def test_every_array_changed_between_kill_and_resume_is_refused_or_right():
     done = run_tool("array_fits.py")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.slow
 def test_two_fits_on_one_checkpoint_folder():
     done = run_tool("checkpoints.py", "--only", "pairs")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -18,7 +18,7 @@ _START_ROWS, _BATCH_ROWS = 4_000, 256
 _GRAM_BYTES = 1 << 24
 _MOST_RAMPS = 256
 # Interpreter, buffers of threads, and what allocators keep between two requests.
-_BASE_BYTES, _KEPT_SHARE = 40e6, 0.05
+_BASE_BYTES, _KEPT_SHARE, _KEPT_OF_TEXTS = 40e6, 0.05, 0.15
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,8 @@ class FitShape:
 
 def needed_bytes(shape: FitShape, rows: int, threads: int) -> float:
     """Memory of a fit with so many rows in the search, on so many threads: that of its largest stage."""
-    return (1 + _KEPT_SHARE) * max(stage_bytes(shape, rows, threads).values()) + _BASE_BYTES
+    kept = _KEPT_SHARE + (_KEPT_OF_TEXTS if shape.level_bytes else 0.0)
+    return (1 + kept) * max(stage_bytes(shape, rows, threads).values()) + _BASE_BYTES
 
 
 def stage_bytes(shape: FitShape, rows: int, threads: int) -> dict[str, float]:
@@ -155,6 +156,9 @@ def _building(shape: FitShape, rows: int, threads: int) -> float:
     weights = features * (shape.n_nodes * (3 * 8 + (6 * 4 if shape.tuned else 0)) + 3 * 8 * shape.n_candidates)
     tuning = 12.0 * _START_ROWS * shape.n_nodes + 8.0 * _BATCH_ROWS * (features + 3 * shape.n_nodes)
     network = weights + basis + (tuning if shape.tuned else 0.0)
+    if features > _WIDE_FEATURES:
+        # Measured, not derived: a copy of the scaled rows, and half of one more where the basis is computed again.
+        scaled *= 2.0 if shape.stored_basis else 2.5
     # Networks on the same columns share their scaled rows.
     shared, own = (scaled + compared, network) if shape.widest is None else (0.0, scaled + compared + network)
     return shared + max(_SCALED_BYTES, at_once * own + _members(shape, in_all))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # Of many files the largest ones are looked at.
 _LOOKED_AT = 8
 # Blocks of text under way, parsed and not: they are of one length, whatever the rows.
-_CSV_BYTES = 60e6
+_CSV_BYTES = 100e6
 # A text of which nothing is known, and what a level takes beside its text; they are held twice while two parts meet.
 _TEXT_BYTES, _LEVEL_BYTES = 32.0, 40.0
 
