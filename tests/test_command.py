@@ -71,6 +71,7 @@ def test_the_three_algorithms_agree_and_the_chosen_lambda_is_better(quick):
     assert errors["SCNE", "naive average"] > max(algorithms)
 
 
+@pytest.mark.slow
 def test_same_seed_same_errors(quick, tmp_path):
     again = run("demo", "--quick", "--out", "again.html", cwd=tmp_path)
     without_seconds = [re.sub(r"(\s+\S+\s+\S+\s*)$", "", line) for line in again.stdout.splitlines() if "SCNE" in line]

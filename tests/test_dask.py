@@ -196,6 +196,7 @@ def test_many_rows_have_the_same_bits(cluster, tmp_path, kind):
     assert np.array_equal(here.output_weights_, there.output_weights_)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Sending large graph")
 @pytest.mark.parametrize("kind", ["files", "array", "frame"])
 def test_a_killed_worker_costs_only_time(cluster, tmp_path, kind):
@@ -307,6 +308,7 @@ def test_unfit_arguments_are_refused_in_sentences(tmp_path):
         SCNRegressor(2).fit(text, y[:2])
 
 
+@pytest.mark.slow
 def test_command_on_a_cluster(cluster, tmp_path):
     (tmp_path / "rows").mkdir()
     y = write_files(tmp_path / "rows", 6_000)

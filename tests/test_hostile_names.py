@@ -87,6 +87,7 @@ def written(folder, *names):
     (folder / "groups.toml").write_text("\n".join(["[groups]", *groups]), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_every_command_takes_any_name(tmp_path, monkeypatch, capsys):
     # TOML writes letters beyond 16 bits in another way than JSON.
     names = [name for name in NAMES.values() if name.isascii() or ord(max(name)) < 1 << 16]

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from commands import run_here
 import scne
 from scne.estimators._memory import FEWEST_SEARCH_ROWS, needed_bytes
 from scne.estimators._memory_plan import plan_memory
-from scne.rows import DataError, SampleDrawer, open_rows, sample_positions
+from scne.rows import DataError, SampleDrawer, open_rows, reading_cost, sample_positions
 from scne.rows._parquet_footer import footer_bytes, read_short_footer
 from scne.rows._parquet_format import ParquetFormat
 
@@ -179,8 +180,58 @@ def test_the_footer_counts(tmp_path):
     assert large - small > 2.5e8
 
 
+def test_a_sample_of_wide_rows_is_held_in_small_pieces():
+    rng, drawer, size = np.random.default_rng(0), SampleDrawer(1_000, seed=0), 8 * 2_000
+    before, most = pa.total_allocated_bytes(), 0
+    for start in range(0, 6_000, 600):
+        batch = pa.record_batch({f"x{j}": rng.standard_normal(600) for j in range(2_000)})
+        drawer.update(batch, start)
+        most = max(most, pa.total_allocated_bytes() - before - batch.nbytes)
+    assert most < 1.5 * 1_000 * size
+    assert drawer.finish().table.num_rows == 1_000
+
+
+def test_a_slow_reader_of_csv_does_not_pile_up_blocks(tmp_path):
+    path = tmp_path / "a.csv"
+    line = ",".join(["0.123456789"] * 10)
+    path.write_text("\n".join([",".join(f"x{j}" for j in range(10)), *[line] * 600_000]))
+    before, most = pa.total_allocated_bytes(), 0
+    for number, _ in enumerate(open_rows(path, target="x9").batches(rows=16_384)):
+        if number < 5:
+            time.sleep(0.2)
+            most = max(most, pa.total_allocated_bytes() - before)
+    assert path.stat().st_size > 70e6
+    assert most < 50e6
+
+
+def texts(path, levels, n_rows=40_000, length=60):
+    rng = np.random.default_rng(0)
+    values = [f"{'a long level ' * (length // 13)}{level}" for level in rng.integers(0, levels, n_rows)]
+    pq.write_table(pa.table({"text": values, "y": rng.standard_normal(n_rows)}), path)
+    return scne.open_rows(path, target="y")
+
+
+def test_the_first_rows_tell_how_long_texts_are_and_how_many_differ(tmp_path):
+    few, many = (texts(tmp_path / f"{levels}.parquet", levels) for levels in (20, 30_000))
+    for rows, levels in ((few, 20), (many, 22_000)):
+        cost = reading_cost(rows, 16_384)
+        assert cost.text_row == pytest.approx(64, rel=0.2)
+        # Between a third and three times of what is then counted; counts are held twice.
+        assert 1 / 3 < cost.levels / (2 * levels * 100) < 3
+
+
+def test_texts_that_differ_more_than_the_first_rows_let_expect_are_refused_in_time(tmp_path):
+    rng = np.random.default_rng(0)
+    values = [f"{'the same ' * 20}"] * 10_000 + [f"{'another ' * 200}{row}" for row in range(30_000)]
+    table = pa.table({"text": values, "y": rng.standard_normal(40_000)})
+    pq.write_table(table, tmp_path / "a.parquet", use_dictionary=False)
+    rows = scne.open_rows(tmp_path / "a.parquet", target="y")
+    with pytest.raises(ValueError, match=r"memory_budget is '120MB', but .* needs \d+MB; allow that much"):
+        template(memory_budget="120MB", random_state=0).fit(rows)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", ["mid", "texts", "keys"])
+@pytest.mark.parametrize("shape", ["mid", "texts", "keys", "lines", "folder"])
 def test_shapes_of_the_benchmark_keep_to_their_budget(shape):
     benchmark = Path(__file__).parents[1] / "benchmarks" / "memory.py"
     done = subprocess.run([sys.executable, benchmark, "--shapes", shape], capture_output=True, text=True)

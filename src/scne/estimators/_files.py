@@ -165,14 +165,17 @@ def _look_through(
     step = stripe_rows(total)
     plans = [plan]
 
+    def revise(row_bytes: float, level_bytes: float) -> None:
+        """Draw fewer rows where texts take more than the first of them promised."""
+        if plans[0] is not None:
+            plans[0] = plans[0].after_some_rows(row_bytes, level_bytes)
+            drawer.shrink(plans[0].search_rows)
+
     def batches() -> Iterator[_NumberedBatch]:
         start = 0
         for batch in files.batches(rows=step):
-            if start == 0 and plan is not None:
-                # Footers do not tell how long texts are; the first rows do.
-                measured = plan.after_first_rows(max(plan.most.row_bytes, batch.nbytes / batch.num_rows))
-                drawer.shrink(measured.search_rows)
-                plans[0] = measured
+            if plans[0] is not None and batch.num_rows == step:
+                revise(batch.nbytes / step, 0.0)
             drawer.update(batch, start)
             numbered = _NumberedBatch(start, batch)
             start += batch.num_rows
@@ -189,6 +192,7 @@ def _look_through(
     with Engine(threads, float("inf") if plan is None else plan.in_flight_bytes) as engine:
         for done, learner in enumerate(engine.map(learn, batches()), start=1):
             learned = learned.combined(learner)
+            revise(0.0, 2 * learned.level_bytes)
             announce("learning columns", done, -(-total // step), total)
     release_memory()
     return _Looked(learned, lambda most: drawer.finish(most).table, plans[0])

@@ -11,14 +11,14 @@ from scne.passes import stripe_rows
 # Rows below which a search is not shortened to fit the memory: with fewer, nodes follow chance.
 FEWEST_SEARCH_ROWS = 5_000
 _FLOAT32_FROM_ROWS = 5_000
-# Numbers that are scaled at a time, with their copies, in bytes; rows of a thousand features and more go in this way.
-_SCALED_BYTES = 3 * (8 << 20)
-_WIDE_FEATURES, _WIDE_BYTES = 4_096, 3 * (8 << 21)
+# Numbers that are scaled at a time, with their copies, in bytes; 64 rows at least go together.
+_SCALED_BYTES, _SCALED_ROWS = 3 * (8 << 20), 64
 _START_ROWS, _BATCH_ROWS = 4_000, 256
 _GRAM_BYTES = 1 << 24
 _MOST_RAMPS = 256
-# Interpreter, buffers of threads, and what allocators keep between two requests.
-_BASE_BYTES, _KEPT_SHARE, _KEPT_OF_TEXTS = 40e6, 0.05, 0.15
+# Interpreter, buffers of threads, and what allocators keep between two requests: shares of all, more of texts, and of
+# what was read.
+_BASE_BYTES, _KEPT_SHARE, _KEPT_OF_TEXTS, _KEPT_OF_READING = 40e6, 0.05, 0.15, 0.5
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,8 @@ class FitShape:
 def needed_bytes(shape: FitShape, rows: int, threads: int) -> float:
     """Memory of a fit with so many rows in the search, on so many threads: that of its largest stage."""
     kept = _KEPT_SHARE + (_KEPT_OF_TEXTS if shape.level_bytes else 0.0)
-    return (1 + kept) * max(stage_bytes(shape, rows, threads).values()) + _BASE_BYTES
+    left_over = _KEPT_OF_READING * (shape.footer_bytes + shape.piece_bytes) + _BASE_BYTES
+    return (1 + kept) * max(stage_bytes(shape, rows, threads).values()) + left_over
 
 
 def stage_bytes(shape: FitShape, rows: int, threads: int) -> dict[str, float]:
@@ -105,7 +106,7 @@ def stage_bytes(shape: FitShape, rows: int, threads: int) -> dict[str, float]:
     --------
     >>> shape = FitShape(1_000_000, 20, 20, 1, 168.0, 0.0, 5e7, 0.0, 6, 100, 50, 2_000, None, True, True, False, 0.15)
     >>> {stage: round(held / 1e6) for stage, held in stage_bytes(shape, 100_000, 2).items()}
-    {'learning columns': 115, 'building networks': 152, 'summing rows': 243, 'judging': 47}
+    {'learning columns': 115, 'building networks': 152, 'summing rows': 258, 'judging': 47}
     """
     sample = 8.0 * rows * (shape.n_columns + shape.n_targets)
     return {
@@ -119,6 +120,11 @@ def stage_bytes(shape: FitShape, rows: int, threads: int) -> dict[str, float]:
 def _reading(shape: FitShape) -> float:
     """Footer, piece and the batch that is cut from it."""
     return shape.footer_bytes + 1.6 * shape.piece_bytes + 2.0 * shape.stripe * shape.row_bytes
+
+
+def _scaling(features: int) -> float:
+    """Features of some rows, and what they are made of."""
+    return max(_SCALED_BYTES, 3 * 8.0 * _SCALED_ROWS * features)
 
 
 def _in_flight(stripe_bytes: float, threads: int) -> float:
@@ -156,12 +162,12 @@ def _building(shape: FitShape, rows: int, threads: int) -> float:
     weights = features * (shape.n_nodes * (3 * 8 + (6 * 4 if shape.tuned else 0)) + 3 * 8 * shape.n_candidates)
     tuning = 12.0 * _START_ROWS * shape.n_nodes + 8.0 * _BATCH_ROWS * (features + 3 * shape.n_nodes)
     network = weights + basis + (tuning if shape.tuned else 0.0)
-    if features > _WIDE_FEATURES:
-        # Measured, not derived: a copy of the scaled rows, and half of one more where the basis is computed again.
-        scaled *= 2.0 if shape.stored_basis else 2.5
+    if not shape.stored_basis:
+        # Nodes are computed again from a stripe in float64.
+        network += 2 * 8.0 * min(pool, 4 * stripe_rows(pool)) * (features + 1)
     # Networks on the same columns share their scaled rows.
     shared, own = (scaled + compared, network) if shape.widest is None else (0.0, scaled + compared + network)
-    return shared + max(_SCALED_BYTES, at_once * own + _members(shape, in_all))
+    return shared + max(_scaling(features), at_once * own + _members(shape, in_all))
 
 
 def _summing(shape: FitShape, threads: int) -> float:
@@ -169,8 +175,7 @@ def _summing(shape: FitShape, threads: int) -> float:
     features = shape.n_features(12_000)
     block = 8.0 * stripe * shape.n_columns
     part = min(stripe, max(256, int(_GRAM_BYTES / (8 * nodes)) // 256 * 256))
-    scaled = _WIDE_BYTES if features > _WIDE_FEATURES else 8.0 * part * (shape.n_columns + 2.5 * features)
-    kernel = scaled + 2 * 8.0 * part * nodes
+    kernel = _scaling(features) + 2 * 8.0 * part * nodes
     gram = 8.0 * nodes**2 * (2 * threads + 4)
     ahead = (2 if block > 1 << 24 else 3) * block
     return _members(shape, features) + _reading(shape) + ahead + _in_flight(block, threads) + threads * kernel + gram

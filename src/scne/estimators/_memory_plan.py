@@ -50,11 +50,12 @@ class MemoryPlan:
         spare = self.budget - needed_bytes(self.least, self.search_rows, self.threads)
         return in_flight_bytes(self.least, self.threads) + max(0.0, spare)
 
-    def after_first_rows(self, row_bytes: float) -> "MemoryPlan":
-        """The plan once it is known what a row takes; raises when that cannot be."""
-        found = replace(
-            self, most=replace(self.most, row_bytes=row_bytes), least=replace(self.least, row_bytes=row_bytes)
-        )
+    def after_some_rows(self, row_bytes: float, level_bytes: float) -> "MemoryPlan":
+        """The plan once rows or levels of texts turn out to take more than was thought; raises when that cannot be."""
+        if row_bytes <= self.most.row_bytes and level_bytes <= self.most.level_bytes:
+            return self
+        found = replace(self, most=_with_texts(self.most, row_bytes, level_bytes))
+        found = replace(found, least=_with_texts(self.least, row_bytes, level_bytes))
         found.check()
         return found
 
@@ -157,11 +158,15 @@ def plan_memory(
     )
     least = replace(most, n_columns=numbers + dates + texts)
     plan = MemoryPlan(budget, asked, most, least, 1)
-    if needed_bytes(most, plan._wanted(), 1) > budget:
-        # A search that compares candidates on all rows computes its basis again instead of keeping it.
+    if needed_bytes(most, plan._wanted(), 1) > budget and most.n_nodes > most.n_features(plan._wanted()):
+        # More nodes than features: to compute outputs again takes less than to keep them.
         plan = replace(plan, most=replace(most, stored_basis=False), least=replace(least, stored_basis=False))
     plan.check()
     return plan.on_threads(plan.search_rows, threads)
+
+
+def _with_texts(shape: FitShape, row_bytes: float, level_bytes: float) -> FitShape:
+    return replace(shape, row_bytes=max(shape.row_bytes, row_bytes), level_bytes=max(shape.level_bytes, level_bytes))
 
 
 def _fitting_rows(shape: FitShape, wanted: int, budget: float) -> int:

@@ -1,6 +1,5 @@
 """The hidden layer: what is fixed once a base model has been built."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,8 +9,8 @@ from numpy.typing import NDArray
 from scne.networks._activations import ACTIVATIONS
 from scne.rows import Array, InputScaling, cast, is_numpy, like, namespace_of
 
-# From so many features on, so many numbers of a block are scaled at a time: they would take more than its outputs.
-_WIDE_FEATURES, _WIDE_NUMBERS = 4_096, 1 << 21
+# Scaled features that are held at a time: those of all rows of a block would take more than its outputs.
+_SCALED_TOGETHER = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def each_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str = 
 
 
 def rows_at_once(layers: Sequence[HiddenLayer]) -> int:
-    """Rows whose scaled features are held at a time: all of a block, but for layers on thousands of features.
+    """Rows whose scaled features are held at a time.
 
     Examples
     --------
@@ -104,20 +103,25 @@ def rows_at_once(layers: Sequence[HiddenLayer]) -> int:
     >>> def on(d):
     ...     scaling = ColumnScaling(np.zeros(d), np.ones(d))
     ...     return HiddenLayer(np.arange(d), scaling, np.ones((d, 1)), np.ones(1), "tanh")
-    >>> rows_at_once([on(900)]) > 1_000_000, rows_at_once([on(16_384)])
-    (True, 128)
+    >>> rows_at_once([on(16)]), rows_at_once([on(8_192)])
+    (65536, 128)
     """
     features = max(len(layer.scaling.feature_columns) for layer in layers)
-    return max(64, _WIDE_NUMBERS // features) if features > _WIDE_FEATURES else sys.maxsize
+    return max(64, _SCALED_TOGETHER // max(1, features))
 
 
 def joint_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str = "float64") -> Array:
     """H = [H_1 ... H_M] of the ensemble for a block of rows, shape (n, sum of L_m)."""
     rows = rows_at_once(layers)
     if is_numpy(inputs) and len(inputs) > rows:
-        return np.concatenate(
-            [joint_outputs(layers, inputs[start : start + rows], precision) for start in range(0, len(inputs), rows)]
-        )
+        hidden = np.empty((len(inputs), sum(layer.n_outputs for layer in layers)))
+        for start in range(0, len(inputs), rows):
+            hidden[start : start + rows] = _side_by_side(layers, inputs[start : start + rows], precision)
+        return hidden
+    return _side_by_side(layers, inputs, precision)
+
+
+def _side_by_side(layers: Sequence[HiddenLayer], inputs: Array, precision: str) -> Array:
     parts = list(each_outputs(layers, inputs, precision))
     return namespace_of(inputs).concat(parts, axis=1) if len(parts) > 1 else parts[0]
 

@@ -29,10 +29,8 @@ from scne.rows import (
     to_numpy,
 )
 
-# Numbers that a thread scales at a time, in float64 and with copies of its own.
+# Numbers that a thread scales, or takes the keys of, at a time, in float64 and with copies of its own.
 _SCALED_TOGETHER = 1 << 20
-# Rows whose keys are taken at a time, of columns or rows that have to be copied for it.
-_KEYED_TOGETHER = 4_096
 
 
 @dataclass(frozen=True)
@@ -308,7 +306,8 @@ def _keys_of(rows: ArrayRows, columns: NDArray[np.intp], chosen: NDArray[np.intp
     if not is_numpy(rows.inputs):
         return content_keys(chosen_columns(rows.inputs if chosen is None else _rows_at(rows.inputs, chosen), columns))
     places = np.arange(rows.n_rows) if chosen is None else chosen
-    parts = [places[start : start + _KEYED_TOGETHER] for start in range(0, len(places), _KEYED_TOGETHER)]
+    step = max(64, _SCALED_TOGETHER // max(1, len(columns)))
+    parts = [places[start : start + step] for start in range(0, len(places), step)]
     return np.concatenate([content_keys(rows.inputs[part][:, columns]) for part in parts])
 
 

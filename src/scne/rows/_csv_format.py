@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as csv
-import pyarrow.dataset as ds
 
 from scne.rows._batches import without_first
 from scne.rows._data_error import DataError, listing
@@ -17,7 +16,6 @@ _BLOCK_BYTES = 1 << 20
 # A record has to fit in two blocks. Blocks grow this far for longer ones.
 _LARGEST_BLOCK = 1 << 26
 _GROWTH = 4
-_BATCHES_AHEAD = 4
 _DELIMITERS = ",;\t|"
 _TOO_LONG = "straddl"
 _COMPARED_BYTES = 1 << 12
@@ -54,7 +52,7 @@ class CsvFormat:
         block = _BLOCK_BYTES
         while True:
             try:
-                for batch in without_first(self._scan(path, schema, rows, block), skip):
+                for batch in without_first(self._scan(path, schema, block), skip):
                     skip += batch.num_rows
                     yield batch
                 return
@@ -99,16 +97,15 @@ class CsvFormat:
                 f"{last[:30]!r}; close the quotes there."
             )
 
-    def _scan(self, path: Path, schema: pa.Schema, rows: int, block: int) -> Iterator[pa.RecordBatch]:
-        file_format = ds.CsvFileFormat(
-            parse_options=_parsing(path),
+    def _scan(self, path: Path, schema: pa.Schema, block: int) -> Iterator[pa.RecordBatch]:
+        """One batch for each block; few blocks are parsed ahead, which a scanner of datasets does not promise."""
+        with csv.open_csv(
+            str(path),
             read_options=csv.ReadOptions(block_size=block),
+            parse_options=_parsing(path),
             convert_options=self._conversion(schema),
-        )
-        source = ds.dataset(str(path), format=file_format, schema=schema)
-        return source.to_batches(
-            columns=schema.names, batch_size=rows, batch_readahead=_BATCHES_AHEAD, fragment_readahead=1
-        )
+        ) as reader:
+            yield from reader
 
     def _first_block(self, path: Path) -> pa.RecordBatch:
         """The rows of the first block, with the types that they suggest."""
@@ -136,7 +133,12 @@ class CsvFormat:
 
     def _conversion(self, schema: pa.Schema | None) -> csv.ConvertOptions:
         usual = csv.ConvertOptions().null_values
-        return csv.ConvertOptions(column_types=schema, strings_can_be_null=True, null_values=[*usual, *self.missing])
+        return csv.ConvertOptions(
+            column_types=schema,
+            include_columns=None if schema is None else schema.names,
+            strings_can_be_null=True,
+            null_values=[*usual, *self.missing],
+        )
 
     def _explained(self, path: Path, schema: pa.Schema, message: str) -> DataError:
         """Pyarrow's words on a value that does not fit, with the column's name instead of its number."""

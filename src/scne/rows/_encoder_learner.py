@@ -135,6 +135,11 @@ class EncoderLearner:
         both.n_rows, both.weight = self.n_rows + other.n_rows, self.weight + other.weight
         return both
 
+    @property
+    def level_bytes(self) -> float:
+        """What the levels of all texts take."""
+        return float(sum(counts.nbytes for counts in self._levels.values()))
+
     @contextmanager
     def _judged(self, column: str, counts: LevelCounts) -> Iterator[None]:
         """Of a column with too many levels, say that it mostly holds numbers where it does: then that is why."""

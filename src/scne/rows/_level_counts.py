@@ -60,6 +60,11 @@ class LevelCounts:
         return len(self.levels) - self.levels.null_count
 
     @property
+    def nbytes(self) -> int:
+        """What the levels and their counts take."""
+        return self.levels.nbytes + self.rows.nbytes + self.weight.nbytes
+
+    @property
     def has_missing(self) -> bool:
         """Whether some values are missing."""
         return self.levels.null_count > 0

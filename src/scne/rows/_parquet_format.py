@@ -39,14 +39,10 @@ class ReadingCost:
         Of the parsed footer, in bytes.
     piece : float
         Of what is decoded at a time, in bytes.
-    text, text_row : float
-        Bytes of the texts as they are stored, and of those of one row, as far as the file tells.
     """
 
     footer: float
     piece: float
-    text: float
-    text_row: float
 
 
 class ParquetFormat:
@@ -88,25 +84,29 @@ class ParquetFormat:
             )
             yield from without_first(pieces, skip - passed)
 
-    def cost(self, path: Path, schema: pa.Schema, rows: int) -> ReadingCost:
-        """What `batches` takes, estimated from the footer, of which a long one is not parsed."""
+    def cost(self, path: Path, schema: pa.Schema, rows: int, text_row: float) -> ReadingCost:
+        """What `batches` takes, estimated from the footer, of which a long one is not parsed.
+
+        `text_row` is what the texts of a row take, which a footer does not tell.
+        """
         length = footer_bytes(path)
+        row_bytes = 8.0 * len(schema) + text_row
         if length > _LONG_FOOTER:
             head = read_short_footer(path)
-            group = max(rows, head.n_rows / max(1, head.n_groups))
-            return ReadingCost(_PARSED_BYTES * length, 8.0 * group * len(schema), 0.0, 0.0)
+            return ReadingCost(_PARSED_BYTES * length, row_bytes * max(rows, head.n_rows / max(1, head.n_groups)))
         with self._open(path) as file:
             counts = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
             if not counts:
-                return ReadingCost(0.0, 0.0, 0.0, 0.0)
+                return ReadingCost(0.0, 0.0)
             largest = max(range(len(counts)), key=counts.__getitem__)
-            sizes = _group_sizes(file, largest, schema)
-            text_row = sizes.text / max(1, counts[largest])
-            run_rows = max(counts[largest], min(rows, sum(counts)))
-            whole = sizes.decoded * run_rows / max(1, counts[largest])
-            piece = min(whole + _SLICE_BYTES, sizes.streamed) if counts[largest] >= rows else whole + _SLICE_BYTES
-            text = sizes.text * sum(counts) / max(1, counts[largest])
-            return ReadingCost(_PARSED_BYTES * length, piece, text, text_row)
+            whole = _SLICE_BYTES + row_bytes * max(counts[largest], min(rows, sum(counts)))
+            if counts[largest] > rows:
+                sizes = _group_sizes(file, largest, schema)
+                # The way of reading that `_read_run` takes.
+                piece = sizes.streamed if sizes.streamed < sizes.decoded else whole
+            else:
+                piece = whole
+            return ReadingCost(_PARSED_BYTES * length, piece)
 
     def _open(self, path: Path) -> pq.ParquetFile:
         return pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)
@@ -126,28 +126,26 @@ def _runs(counts: list[int], first: int, rows: int) -> Iterator[range]:
 
 @dataclass(frozen=True)
 class _GroupSizes:
-    """Bytes of a row group: decoded whole, streamed, and of its texts alone."""
+    """Bytes of a row group: decoded whole, and streamed."""
 
     decoded: float
     streamed: float
-    text: float
 
 
 def _group_sizes(file: pq.ParquetFile, group: int, schema: pa.Schema) -> _GroupSizes:
     metadata = file.metadata.row_group(group)
     wanted = {name: pt.is_string(schema.field(name).type) for name in schema.names}
-    decoded, streamed, text = 0.0, 0.0, 0.0
+    decoded, streamed = 0.0, 0.0
     for place in range(metadata.num_columns):
         column = metadata.column(place)
         name = column.path_in_schema.split(".")[0]
         if name not in wanted:
             continue
         size = float(column.total_uncompressed_size)
-        values = max(size + 4.0 * metadata.num_rows, 16.0 * metadata.num_rows) if wanted[name] else 0.0
-        text += values
-        decoded += values or 8.0 * metadata.num_rows
+        least = 16.0 if wanted[name] else 8.0
+        decoded += max(size + 4.0 * metadata.num_rows if wanted[name] else 0.0, least * metadata.num_rows)
         streamed += _BUFFER_BYTES + min(2.0 * size, _MOST_PAGE_BYTES)
-    return _GroupSizes(decoded, streamed, text)
+    return _GroupSizes(decoded, streamed)
 
 
 def _read_run(file: pq.ParquetFile, run: range, n_rows: int, schema: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:

@@ -16,8 +16,8 @@ from scne.rows._content import GOLDEN, ascending, constant, mixed
 
 _MASK = (1 << 64) - 1
 _BLOCK = 1 << 16
-# Rows of one piece of a sample that is being drawn.
-_PIECE_ROWS = 2_048
+# Rows of one piece of a sample that is being drawn, and the bytes that it is to take.
+_PIECE_ROWS, _FEWEST_IN_PIECE, _PIECE_BYTES = 2_048, 64, 1 << 24
 
 
 def row_keys(seed: int, start: int, stop: int, beside: Array | None = None) -> Array:
@@ -137,6 +137,7 @@ class SampleDrawer:
         self.size, self.seed = _checked_size(size), seed
         self._pieces: list[_Piece] = []
         self._n_held = 0
+        self._piece_rows = _PIECE_ROWS
         # Rows with larger keys do not belong to the sample.
         self._limit: np.uint64 | None = None
 
@@ -184,12 +185,16 @@ class SampleDrawer:
 
     def _add(self, piece: "_Piece") -> None:
         last = self._pieces[-1] if self._pieces else None
-        if last is not None and len(last.keys) + len(piece.keys) <= _PIECE_ROWS:
+        if len(piece.keys):
+            # Of wide rows fewer go together: pieces are copied as a whole.
+            together = _PIECE_BYTES * len(piece.keys) // max(1, piece.table.nbytes)
+            self._piece_rows = min(self._piece_rows, max(_FEWEST_IN_PIECE, together))
+        if last is not None and len(last.keys) + len(piece.keys) <= self._piece_rows:
             self._pieces[-1] = last.joined(piece)
         else:
             self._pieces.append(piece)
         self._n_held += len(piece.keys)
-        if self._n_held > self.size + max(self.size // 4, _PIECE_ROWS):
+        if self._n_held > self.size + max(self.size // 4, self._piece_rows):
             self._thin_out(self.size)
 
     def _thin_out(self, size: int) -> None:
@@ -200,7 +205,7 @@ class SampleDrawer:
         self._limit = np.partition(keys, size - 1)[size - 1]
         for number, piece in enumerate(self._pieces):
             self._pieces[number] = piece.up_to(self._limit)
-        self._pieces = _fewer(self._pieces)
+        self._pieces = _fewer(self._pieces, self._piece_rows)
         self._n_held = sum(len(piece.keys) for piece in self._pieces)
 
 
@@ -228,11 +233,16 @@ class _Piece:
         )
 
 
-def _fewer(pieces: list[_Piece]) -> list[_Piece]:
-    """The same rows in pieces that are not too small: those cost more in bookkeeping than in values."""
+def _fewer(pieces: list[_Piece], piece_rows: int) -> list[_Piece]:
+    """The same rows in pieces that are not too small: those cost more in bookkeeping than in values.
+
+    `pieces` is used up, so that no row is held twice.
+    """
     fewer: list[_Piece] = []
-    for piece in pieces:
-        if fewer and len(fewer[-1].keys) + len(piece.keys) <= _PIECE_ROWS:
+    pieces.reverse()
+    while pieces:
+        piece = pieces.pop()
+        if fewer and len(fewer[-1].keys) + len(piece.keys) <= piece_rows:
             fewer[-1] = fewer[-1].joined(piece)
         else:
             fewer.append(piece)
