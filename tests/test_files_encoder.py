@@ -327,3 +327,8 @@ class TestRefused:
         encoder = encoder_of(tmp_path, {"x": [values[0], values[2]]}, {"missing": "refuse"})
         with pytest.raises(DataError, match="'x' has missing values"):
             encoder.transform(pa.table({"x": values}))
+
+
+def test_rows_without_any_weight_are_refused(tmp_path):
+    with pytest.raises(DataError, match="holds no rows with a weight"):
+        encoder_of(tmp_path, {"x": [1.0, 2.0], "w": [0.0, 0.0]}, weight="w")

@@ -151,6 +151,11 @@ class CsvFormat:
         value = re.search(r"invalid value '(.*)'", where[3], re.DOTALL)
         if value is None:
             return DataError(f"Column {name!r} of {place} cannot be read: {where[3].strip().splitlines()[0]}.")
+        if self._first_block(path).schema.field(name).type == pa.null():
+            return DataError(
+                f"Column {name!r} of {place} holds {value[1]!r}, but nothing in the first rows, from which types are "
+                f"taken; state what the column is by --kind {name}=category (in Python kinds={{{name!r}: 'category'}})."
+            )
         type_ = schema.field(name).type
         texts = (batch.column(0) for batch in self.batches(path, pa.schema([(name, pa.string())]), 1 << 14, 0))
         strays = find_strays(texts, "numbers") if pa.types.is_floating(type_) else None
