@@ -7,6 +7,7 @@ on `repr`, which shortens long arrays and shows addresses of objects.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,8 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     --------
     >>> differences({"target": ["y"], "seed": 1}, {"target": ["z"], "seed": 1})
     ["target was ['y'], and is ['z']"]
+    >>> differences({"ridge": {"float": "0x1.9999"}}, {"ridge": {"float": "0x1.99g9"}})
+    ['ridge differs']
     """
     missing = object()
     found = []
@@ -162,7 +165,9 @@ def _difference(name: str, old: Any, new: Any) -> str:
 def _words(value: Any) -> str:
     """A value as a person would write it; nothing where that is no help."""
     if isinstance(value, dict) and set(value) == {"float"}:
-        value = float.fromhex(value["float"])
+        # A manifest may have been changed by anybody.
+        with suppress(TypeError, ValueError, OverflowError):
+            value = float.fromhex(value["float"])
     if isinstance(value, dict) or (isinstance(value, str) and len(value) == 64):
         return ""
     text = repr(value)
