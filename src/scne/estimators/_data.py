@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar
 
@@ -12,16 +12,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from scne.estimators._checkpoint import Checkpoint
-from scne.estimators._cluster import ClusterRows, check_client
+from scne.estimators._cluster import check_client
 from scne.estimators._dask import is_dask_collection, look_through
 from scne.estimators._files import is_file_rows, learn_files
-from scne.estimators._members import BlockStatistics
+from scne.estimators._training import TrainingData
 from scne.estimators._memory_plan import MemoryPlan
 from scne.estimators._parameters import check_threads
 from scne.estimators._sizes import check_target_sizes, refuse_unfit_arrays
 from scne.estimators._weight_scale import SettledWeights, scaled_files, scaled_weights
 from scne.passes import DeviceEngine, Engine
-from scne.rows import ArrayRows, ColumnStatistics, FeatureGroup, RowSource, WeightScale, all_finite, is_foreign
+from scne.rows import ArrayRows, FeatureGroup, WeightScale, all_finite, is_foreign
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -44,48 +44,6 @@ def all_or_nothing(fit: Method) -> Method:
             raise
 
     return guarded  # type: ignore[return-value]
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """Checked training rows.
-
-    Attributes
-    ----------
-    rows : RowSource or ClusterRows
-        All rows, from which the output weights are solved.
-    search : ArrayRows
-        The rows on which networks are searched: all of them, or a uniform sample.
-    watched : ArrayRows or None
-        Validation rows that the user gave.
-    column_names : list of str or None
-    flat_target : bool
-        Whether y had one dimension, so that predictions have one too.
-    groups : tuple of FeatureGroup or None
-        Groups that came with the rows, as those of files do.
-    encoder : Encoder or None
-        How the columns of files became numbers.
-    statistics : tuple of ColumnStatistics or None
-        Of inputs and targets, where the door has already read all rows.
-    target_statistics : ColumnStatistics or None
-        Of the targets, where they are not those of all rows as given.
-    weight_scale : WeightScale or None
-        How weights became numbers of rows; None without weights.
-    held_out : dict
-        Places in the search of rows that a fit holds out, once it has drawn them.
-    """
-
-    rows: RowSource | ClusterRows
-    search: ArrayRows
-    watched: ArrayRows | None
-    column_names: list[str] | None
-    flat_target: bool
-    groups: tuple[FeatureGroup, ...] | None = None
-    encoder: Any = None
-    statistics: BlockStatistics | None = None
-    target_statistics: ColumnStatistics | None = None
-    weight_scale: WeightScale | None = None
-    held_out: dict[Any, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,16 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from scne.estimators._parameters import check_integer, check_real
-from scne.estimators._scne import SCNERegressor
 from scne.ncl import ErrorDecomposition, decompose, noise_variance
 from scne.passes import announce
 
 
 def error_decomposition(
-    estimator: SCNERegressor,
+    estimator: BaseEstimator,
     X: Any,
     y: Any,
     X_test: Any,

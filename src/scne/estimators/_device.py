@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scne.estimators._cluster import ClusterRows
-from scne.estimators._data import TrainingData
+from scne.estimators._training import TrainingData
 from scne.passes import DeviceEngine, Engine, uploaded
 from scne.rows import ArrayRows, RowBlock, RowSource
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._data import check_prediction_inputs
-from scne.estimators._group_importances import GroupImportances, HeldOutSums, group_importances
+from scne.estimators._group_importances import GroupImportances, group_importances
+from scne.estimators._held_out import HeldOutSums
 from scne.estimators._members import Member, member_outputs
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._parameters import check_threads

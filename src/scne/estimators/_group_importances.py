@@ -6,28 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scne.estimators._held_out import HeldOutSums
 from scne.ncl import EnsembleSystem, leave_one_out
 from scne.rows import ColumnScaling
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOutSums:
-    """Sums over the rows that a fit held out to choose on.
-
-    Attributes
-    ----------
-    system : EnsembleSystem
-    fitted_too : bool
-        Whether the rows are also among those of the fit's own system, as a share of the training rows is and rows that
-        the user gave are not.
-    """
-
-    system: EnsembleSystem
-    fitted_too: bool
-
-    def left_of(self, everything: EnsembleSystem) -> EnsembleSystem:
-        """The system of the rows that were not held out."""
-        return everything.without(self.system) if self.fitted_too else everything
 
 
 @dataclass(frozen=True, eq=False)

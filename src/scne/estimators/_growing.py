@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scne.estimators._calibration import kept_errors
 from scne.estimators._data import GivenRows
 from scne.estimators._engines import open_engine
-from scne.estimators._group_importances import HeldOutSums
+from scne.estimators._held_out import HeldOutSums
 from scne.estimators._later_rows import later_rows, rows_to_sum
 from scne.estimators._limits import check_gram_fits
 from scne.estimators._members import Member, ensemble_system, mean_output, validation_rows

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from scne.rows import ArrayRows, identity_of_files, is_foreign, to_numpy
 
 if TYPE_CHECKING:
-    from scne.estimators._data import TrainingData
+    from scne.estimators._training import TrainingData
 
 # How many threads work on a fit decides nothing but its time.
 _WITHOUT_EFFECT = ("n_jobs",)

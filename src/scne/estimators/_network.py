@@ -12,7 +12,8 @@ from sklearn.utils import check_random_state
 
 from scne.estimators._calibration import errors_to_keep, held_out_outputs
 from scne.estimators._callbacks import watched
-from scne.estimators._data import GivenRows, TrainingData, all_or_nothing, check_training_data
+from scne.estimators._data import GivenRows, all_or_nothing, check_training_data
+from scne.estimators._training import TrainingData
 from scne.estimators._device import placed
 from scne.estimators._engines import open_engine
 from scne.estimators._files import is_file_rows

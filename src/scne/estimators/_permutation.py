@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.estimators._dask import is_dask_collection
-from scne.estimators._data import checked_rows
-from scne.estimators._files import is_file_rows
 from scne.estimators._members import mean_output
 from scne.estimators._parameters import check_integer, check_threads
-from scne.passes import Engine, announce, stripe_rows
+from scne.passes import Engine, announce
 from scne.rows import ArrayRows
 
 Name = str | int
@@ -63,52 +60,6 @@ class PermutationImportances:
     columns: ErrorRises
     groups: ErrorRises
     n_rows: int
-
-
-def rows_to_shuffle(
-    model: Any, X: Any, y: Any, sample_weight: Any, max_rows: int | None, generator: np.random.RandomState
-) -> ArrayRows:
-    """At most `max_rows` rows with their targets, encoded, for a fitted model."""
-    seed = int(generator.randint(np.iinfo(np.int32).max))
-    if any(is_dask_collection(given) for given in (X, y, sample_weight)):
-        raise TypeError(
-            "X or y is a Dask collection, but rows are shuffled in the memory of this process; pass a sample of them, "
-            "such as X.partitions[0].compute() with the same rows of y."
-        )
-    if is_file_rows(X):
-        rows = _file_rows(model, X, y, sample_weight, max_rows, seed)
-    else:
-        rows = checked_rows(model, X, y, sample_weight, reset=False).rows
-        if max_rows is not None and rows.n_rows > max_rows:
-            from scne.rows import sample_positions
-
-            rows = rows.take(sample_positions(rows.n_rows, max_rows, seed))
-    assert rows.targets is not None
-    if rows.targets.shape[1] != model.n_outputs_:
-        raise ValueError(f"y has {rows.targets.shape[1]} outputs, but the model was fitted to {model.n_outputs_}.")
-    return rows
-
-
-def _file_rows(model: Any, files: Any, y: Any, sample_weight: Any, max_rows: int | None, seed: int) -> ArrayRows:
-    from scne.rows import encoded_rows, sample_positions
-
-    if y is not None or sample_weight is not None:
-        raise ValueError("y or sample_weight was passed beside rows in files; open_rows names both columns.")
-    if not hasattr(model, "encoder_"):
-        raise ValueError("This model was fitted on arrays, not on files, and does not know the columns of files.")
-    if not files.target_names:
-        raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
-    source = encoded_rows(files, model.encoder_)
-    positions = sample_positions(source.n_rows, source.n_rows if max_rows is None else max_rows, seed)
-    drawn = []
-    for block in source.stripes(stripe_rows(source.n_rows)):
-        here = positions[slice(*np.searchsorted(positions, [block.start, block.stop]))] - block.start
-        drawn.append(ArrayRows(block.inputs, block.targets, block.weights).take(here))
-    return ArrayRows(
-        np.concatenate([rows.inputs for rows in drawn]),
-        np.concatenate([rows.targets for rows in drawn if rows.targets is not None]),
-        None if files.weight_name is None else np.concatenate([r.weights for r in drawn if r.weights is not None]),
-    )
 
 
 def permutation_importances(

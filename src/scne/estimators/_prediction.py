@@ -19,7 +19,8 @@ from scne.estimators._files import is_file_rows, predict_files
 from scne.estimators._members import mean_output
 from scne.estimators._paragraph import paragraph
 from scne.estimators._parameters import check_integer
-from scne.estimators._permutation import PermutationImportances, permutation_importances, rows_to_shuffle
+from scne.estimators._permutation import PermutationImportances, permutation_importances
+from scne.estimators._rows_to_shuffle import rows_to_shuffle
 from scne.estimators._scores import scored
 from scne.estimators._sensitivity import shares, total_effects
 from scne.networks import HiddenLayer

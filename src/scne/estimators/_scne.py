@@ -12,12 +12,13 @@ from scne.estimators._callbacks import watched
 from scne.estimators._checkpoint import Checkpoint, check_fixed_seed, keeping
 from scne.estimators._cluster import ClusterRows
 from scne.estimators._dask import is_dask_collection
-from scne.estimators._data import GivenRows, TrainingData, all_or_nothing, check_training_data
+from scne.estimators._data import GivenRows, all_or_nothing, check_training_data
+from scne.estimators._training import TrainingData
 from scne.estimators._device import placed
 from scne.estimators._engines import open_engine
 from scne.estimators._files import is_file_rows
 from scne.estimators._fitted_ensemble import FittedEnsemble
-from scne.estimators._group_importances import HeldOutSums
+from scne.estimators._held_out import HeldOutSums
 from scne.estimators._identity import fit_identity
 from scne.estimators._limits import check_gram_fits
 from scne.estimators._members import ensemble_system, matrix_free_system

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.estimators._checkpoint import Checkpoint
-from scne.estimators._data import TrainingData
+from scne.estimators._training import TrainingData
 from scne.estimators._members import ensemble_system, learn_scalings, validation_rows
 from scne.estimators._weights import HeldOut
 from scne.ncl import EnsembleSystem

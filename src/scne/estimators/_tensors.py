@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from scne.estimators._data import CheckedRows, GivenRows, TrainingData
+from scne.estimators._data import CheckedRows, GivenRows
+from scne.estimators._training import TrainingData
 from scne.estimators._sizes import check_target_sizes, refuse_unfit_arrays
 from scne.estimators._weight_scale import SettledWeights, scaled_weights
 from scne.rows import (

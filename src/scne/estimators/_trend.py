@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from scne.estimators._cluster import ClusterRows
-from scne.estimators._data import TrainingData
+from scne.estimators._training import TrainingData
 from scne.estimators._sizes import check_input_sizes
 from scne.networks import HiddenLayer
 from scne.rows import (

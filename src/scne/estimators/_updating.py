@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from scne.estimators._calibration import MOST_ERRORS
 from scne.estimators._data import GivenRows
 from scne.estimators._engines import open_engine
-from scne.estimators._group_importances import HeldOutSums
+from scne.estimators._held_out import HeldOutSums
 from scne.estimators._later_rows import known_scale, later_rows, rows_to_sum
 from scne.estimators._members import Member, ensemble_system
 from scne.estimators._parameters import as_float, check_threads

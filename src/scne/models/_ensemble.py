@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from scne.estimators import Member, SCNERegressor
-from scne.estimators._group_importances import HeldOutSums
+from scne.estimators._held_out import HeldOutSums
 from scne.estimators._trend import Trend
 from scne.estimators._updating import BlendedSystem
 from scne.estimators._weights import SolvedWeights
