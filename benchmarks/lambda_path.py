@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from scne.estimators._weights import RELATIVE_RIDGES
+from scne.fitting._weights import RELATIVE_RIDGES
 from scne.ncl import EnsembleSystem, PseudoInverse, choose, default_decorrelations, lambda_path, system_matrix
 from scne.ncl._blocks import coupling, factor_blocks
 from scne.ncl._tridiagonal import tridiagonalise

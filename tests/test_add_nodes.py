@@ -16,8 +16,8 @@ from sklearn.exceptions import NotFittedError
 import scne
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
 from scne.estimators._growing import _ground, _network_weights, grown_members
-from scne.estimators._members import validation_rows
 from scne.estimators._network import draw_seed
+from scne.fitting._members import validation_rows
 from scne.ncl import EnsembleSystem, decorrelation_limit
 from scne.networks import admissible_nodes
 from scne.passes import Engine, listening

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
-from scne.estimators._members import ensemble_system, matrix_free_system, member_outputs
+from scne.fitting._members import ensemble_system, matrix_free_system, member_outputs
 from scne.networks import ACTIVATIONS, HiddenLayer, joint_outputs
 from scne.passes import Engine, PoolBlock, PoolSums, SystemSums, score_pool, stripe_rows, system_sums
 from scne.rows import ArrayRows, ColumnScaling, ColumnStatistics, RowBlock, column_statistics, learn_scaling

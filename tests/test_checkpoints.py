@@ -17,7 +17,7 @@ from commands import SCNE
 
 from scne import SCNERegressor, SCNRegressor, listening, open_rows
 from scne.estimators import Checkpoint, CheckpointError
-from scne.estimators._identity import canonical, differences, fit_identity
+from scne.fitting._identity import canonical, differences, fit_identity
 
 pytestmark = pytest.mark.filterwarnings("ignore::scne.ScneWarning")
 
@@ -178,7 +178,7 @@ def test_long_groups_that_print_alike_are_other_groups(tmp_path):
 
 
 def opened_array(X):
-    from scne.estimators._data import TrainingData
+    from scne.estimators.inputs._data import TrainingData
     from scne.rows import ArrayRows
 
     rows = ArrayRows(X, X[:, :1])

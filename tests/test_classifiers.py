@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 
 import scne
 from scne import RVFLRegressor, SCNClassifier, SCNEClassifier, SCNERegressor, SCNRegressor
-from scne.estimators._calibration import hearing_held_out
-from scne.estimators._class_probabilities import class_outputs, fit_map, probabilities
+from scne.fitting._calibration import hearing_held_out
+from scne.fitting._probabilities import class_outputs, fit_map, probabilities
 from scne.models import ModelFileError, describe_model, load_model, save_model
 
 SMALL = {

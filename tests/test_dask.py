@@ -247,7 +247,7 @@ def test_a_killed_worker_costs_only_time(cluster, tmp_path, kind):
 
 
 def test_a_fit_on_a_cluster_goes_on_from_its_checkpoint(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr("scne.estimators._checkpoint._SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr("scne.fitting._checkpoint._SECONDS_BETWEEN", 0.0)
     (tmp_path / "rows").mkdir()
     write_files(tmp_path / "rows")
     whole = file_model().fit(scne.open_rows(tmp_path / "rows", target="y"), client=cluster)

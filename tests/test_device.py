@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from scne import DNNERegressor, RVFLRegressor, SCNClassifier, SCNEClassifier, SCNERegressor, SCNRegressor
-from scne.estimators._blend import blended
-from scne.estimators._calibration import HeldOutOutputs, kept_errors
-from scne.estimators._members import validation_rows
+from scne.fitting._blend import blended
+from scne.fitting._calibration import HeldOutOutputs, kept_errors
+from scne.fitting._members import validation_rows
 from scne.networks import prepare_search
 from scne.passes import DeviceEngine, Engine
 from scne.rows import (
@@ -291,8 +291,8 @@ def test_gaps_are_found_in_sums_that_overflow(make):
 @library
 def test_rows_that_do_not_fit_are_streamed(make):
     """The sums of rows that come stripe by stripe are those of rows that stay."""
-    from scne.estimators._device import StreamedRows
-    from scne.estimators._members import ensemble_system
+    from scne.fitting._device import StreamedRows
+    from scne.fitting._members import ensemble_system
 
     X, y = rows()
     model = fitted("orthogonal").fit(X, y)
@@ -317,8 +317,8 @@ def test_a_fit_with_a_checkpoint_is_the_same(make, tmp_path):
 @library
 def test_sums_on_a_device_go_on_where_they_were_cut(make, tmp_path, monkeypatch):
     """With stripes of another length, because other memory is free by then."""
-    from scne.estimators import _checkpoint
-    from scne.estimators._members import ensemble_system
+    from scne.fitting import _checkpoint
+    from scne.fitting._members import ensemble_system
 
     class Cut(Exception):
         pass
@@ -356,7 +356,7 @@ def test_sums_on_a_device_go_on_where_they_were_cut(make, tmp_path, monkeypatch)
 
 @library
 def test_a_stripe_that_does_not_fit_is_halved(make):
-    from scne.estimators._members import row_results
+    from scne.fitting._members import row_results
 
     X, _ = rows(1_024)
     seen = []
@@ -375,7 +375,7 @@ def test_a_stripe_that_does_not_fit_is_halved(make):
 
 
 def test_other_errors_are_not_taken_for_a_lack_of_memory():
-    from scne.estimators._members import row_results
+    from scne.fitting._members import row_results
 
     def kernel(block):
         raise RuntimeError("something else")

@@ -20,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 
 import scne
 from scne import SCNClassifier, SCNEClassifier, SCNRegressor
-from scne.estimators._class_probabilities import LEAST, MOST, ProbabilityMap
+from scne.fitting._probabilities import LEAST, MOST, ProbabilityMap
 from scne.models import ExportError, ModelFileError, to_onnx
 
 # The base interpreter, not that of the virtual environment: nothing but its own library, and no site-packages.

@@ -31,8 +31,8 @@ from hypothesis.extra.numpy import arrays as drawn_arrays
 
 from scne import RVFLRegressor, SCNERegressor, SCNRegressor, open_rows
 from scne.models import ExportError, ModelFileError
-from scne.models._onnx_columns import MISSING_DATE, _calendar
-from scne.models._onnx_graph import IR_VERSION, OPSET, GraphBuilder
+from scne.models.export._onnx_columns import MISSING_DATE, _calendar
+from scne.models.export._onnx_graph import IR_VERSION, OPSET, GraphBuilder
 from scne.rows._encodings import calendar_part
 
 

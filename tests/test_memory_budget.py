@@ -14,8 +14,8 @@ import pytest
 from commands import run_here
 
 import scne
-from scne.estimators._memory import FEWEST_SEARCH_ROWS, needed_bytes
-from scne.estimators._memory_plan import plan_memory
+from scne.fitting._memory import FEWEST_SEARCH_ROWS, needed_bytes
+from scne.fitting._memory_plan import plan_memory
 from scne.rows import DataError, SampleDrawer, open_rows, reading_cost, sample_positions
 from scne.rows._parquet_footer import footer_bytes, read_short_footer
 from scne.rows._parquet_format import ParquetFormat

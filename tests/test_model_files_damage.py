@@ -12,8 +12,8 @@ from safetensors.numpy import load, save, save_file
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
 from scne.models import FORMAT_VERSION, ModelFileError, load_model, save_model
-from scne.models._container import _checksum, _dump
-from scne.models._header import KEY
+from scne.models.file._container import _checksum, _dump
+from scne.models.file._header import KEY
 
 X = np.random.default_rng(0).uniform(size=(60, 3))
 Y = np.column_stack([X.sum(axis=1), X[:, 0] * X[:, 1]])

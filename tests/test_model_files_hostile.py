@@ -17,7 +17,7 @@ from test_model_files_damage import MODELS, X, Y, opened, refusal, signed
 
 from scne import SCNClassifier, SCNERegressor, SCNRegressor
 from scne.models import ModelFileError, describe_model, load_model, save_model
-from scne.models._header import LONGEST_HEADER, MOST_VALUES
+from scne.models.file._header import LONGEST_HEADER, MOST_VALUES
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_an_entry_that_occurs_twice_is_refused(ensemble):
     tensors, document = opened(ensemble)
     from safetensors.numpy import save
 
-    from scne.models._container import _checksum, _dump
+    from scne.models.file._container import _checksum, _dump
 
     del document["sha256"]
     document["sha256"] = _checksum(document, tensors)

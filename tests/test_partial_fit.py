@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import scne
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.estimators import _running_errors
-from scne.estimators._running_errors import joined_errors
+from scne.fitting import _running_errors
+from scne.fitting._running_errors import joined_errors
 from scne.passes import listening
 
 N_FIRST = 300

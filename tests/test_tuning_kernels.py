@@ -204,7 +204,8 @@ def test_a_fit_that_was_cut_after_tuning_does_not_tune_again(tmp_path, monkeypat
     import torch
 
     from scne import SCNERegressor, SCNRegressor
-    from scne.estimators import _building, _scne
+    from scne.estimators import _scne
+    from scne.fitting import _building
 
     class Cut(Exception):
         pass

@@ -25,8 +25,7 @@ from scne import (
     SCNRegressor,
     listening,
 )
-from scne.estimators import _warnings
-from scne.passes import announce
+from scne.passes import _warnings, announce
 from scne.passes._progress import logging_stages
 
 SOURCE = Path(scne.__file__).parent

@@ -209,7 +209,7 @@ def predict(
     from scne.cli._progress import progress_bars
     from scne.cli._tables import print_facts
     from scne.disk import check_output
-    from scne.estimators import half_widths
+    from scne.fitting import half_widths
     from scne.models import load_model
 
     check_output(out, {"the model": model, "the data": data}, is_data=True)

@@ -11,8 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from scne.estimators import ScneWarning, without_password
-from scne.passes import available_threads
+from scne.passes import ScneWarning, available_threads, without_password
 
 _SECONDS_TO_CONNECT = 5
 _LOOPBACK = "127.0.0.1"

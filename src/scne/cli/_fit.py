@@ -6,8 +6,10 @@ from pathlib import Path
 
 from scne.cli._dask import dask_client
 from scne.cli._signals import Stopped
-from scne.estimators import Checkpoint, ClusterError, SCNERegressor, SCNRegressor
+from scne.estimators import SCNERegressor, SCNRegressor
+from scne.fitting import Checkpoint
 from scne.models import ModelSummary, describe_model, save_model
+from scne.passes import ClusterError
 from scne.rows import open_rows, read_groups
 
 

@@ -27,7 +27,7 @@ def report_command(
 def write_report(results: Path, out: Path, known: Mapping[str, str]) -> None:
     """Write the page of a folder's results; ``known``: name and title of every experiment, in order."""
     from scne.disk import check_output
-    from scne.report import paper_page, read_results
+    from scne.paper import paper_page, read_results
 
     check_output(out, {})
     found = read_results(results)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scne.cli._report_rows import JudgedRows
-    from scne.estimators import GroupImportances, PermutationImportances
+    from scne.explain import GroupImportances, PermutationImportances
     from scne.models import ModelSummary
 
 LEVEL = 0.9
@@ -110,7 +110,7 @@ def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: 
     from sklearn.base import is_regressor
 
     from scne.cli._report_rows import judge, open_truth
-    from scne.estimators import half_widths
+    from scne.fitting import half_widths
     from scne.models import describe_model, load_model
 
     started = time.perf_counter()

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from scne.cli._report import Report
 from scne.cli._report_parts import SHOWN_OUTPUTS, Missing, counted, scratch_axes
-from scne.estimators import ErrorRises
+from scne.explain import ErrorRises
 from scne.report import GroupContributionDisplay, Page, bars_height
 
 MOST_COLUMNS = 100

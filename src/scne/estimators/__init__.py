@@ -1,22 +1,19 @@
 """Thin scikit-learn shells: validate, call, store."""
 
-from scne.estimators._calibration import PredictionInterval, half_widths
-from scne.estimators._checkpoint import Checkpoint
-from scne.estimators._checkpoint_folder import CheckpointError
+from scne.estimators._class_base import NetworkClassifier
 from scne.estimators._classifiers import SCNClassifier, SCNEClassifier
-from scne.estimators._cluster_results import ClusterError, without_password
-from scne.estimators._decomposition import error_decomposition
 from scne.estimators._dnne import DNNERegressor
-from scne.estimators._files import predict_batches
-from scne.estimators._group_importances import GroupImportances
-from scne.estimators._members import Member
-from scne.estimators._permutation import ErrorRises, PermutationImportances
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
 from scne.estimators._scne import SCNERegressor
-from scne.estimators._warnings import ScneConvergenceWarning, ScneWarning
+from scne.estimators._updating import BlendedSystem
+from scne.estimators.inputs._files import predict_batches
+from scne.explain import ErrorRises, GroupImportances, PermutationImportances, error_decomposition
+from scne.fitting import Checkpoint, CheckpointError, Member, PredictionInterval, half_widths
+from scne.passes import ClusterError, ScneConvergenceWarning, ScneWarning, without_password
 
 __all__ = [
+    "BlendedSystem",
     "Checkpoint",
     "CheckpointError",
     "ClusterError",
@@ -24,6 +21,7 @@ __all__ = [
     "ErrorRises",
     "GroupImportances",
     "Member",
+    "NetworkClassifier",
     "PermutationImportances",
     "PredictionInterval",
     "RVFLRegressor",

@@ -12,7 +12,7 @@ from functools import wraps
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
-from scne.passes._progress import Progress, also_listening, logging_stages
+from scne.passes import Progress, also_listening, logging_stages
 
 Regressor = TypeVar("Regressor", bound=type)
 

@@ -9,16 +9,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
-from scne.estimators._calibration import HeldOutOutputs, hearing_held_out
 from scne.estimators._class_exports import ExportedClassifier
-from scne.estimators._class_probabilities import ProbabilityMap, decisions, fit_map, one_hot, probabilities
-from scne.estimators._dask import is_dask_collection
-from scne.estimators._data import all_or_nothing, check_prediction_inputs
-from scne.estimators._engines import open_engine
-from scne.estimators._files import is_file_rows
 from scne.estimators._scores import scored
-from scne.estimators._sizes import refuse_unfit_arrays
-from scne.estimators._weight_scale import SettledWeights, scaled_weights
+from scne.estimators.inputs._dask import is_dask_collection
+from scne.estimators.inputs._data import all_or_nothing, check_prediction_inputs
+from scne.estimators.inputs._files import is_file_rows
+from scne.estimators.inputs._weight_scale import SettledWeights, scaled_weights
+from scne.fitting import (
+    HeldOutOutputs,
+    ProbabilityMap,
+    decisions,
+    fit_map,
+    hearing_held_out,
+    one_hot,
+    open_engine,
+    probabilities,
+    refuse_unfit_arrays,
+)
 from scne.rows import Array, is_foreign, like, namespace_of, to_numpy
 
 # Rows of the fit whose outputs are looked at when none were held out.

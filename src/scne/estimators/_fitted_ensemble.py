@@ -10,15 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators._data import check_prediction_inputs
-from scne.estimators._group_importances import GroupImportances, group_importances
-from scne.estimators._held_out import HeldOutSums
-from scne.estimators._members import Member, member_outputs
 from scne.estimators._network import NetworkRegressor
-from scne.estimators._parameters import check_threads
-from scne.estimators._trend import Trend
 from scne.estimators._updating import UpdatingRegressor
-from scne.estimators._weights import SolvedWeights, WeightSettings, solve_weights
+from scne.estimators.inputs._data import check_prediction_inputs
+from scne.explain import GroupImportances, group_importances
+from scne.fitting import (
+    HeldOutSums,
+    Member,
+    SolvedWeights,
+    Trend,
+    WeightSettings,
+    check_threads,
+    member_outputs,
+    solve_weights,
+)
 from scne.ncl import DecorrelationBounds, EnsembleSystem, LambdaPath, decorrelation_bounds, lambda_path
 from scne.networks import HiddenLayer, admissible_nodes
 from scne.passes import Engine

@@ -12,18 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.estimators._calibration import kept_errors
-from scne.estimators._data import GivenRows
-from scne.estimators._engines import open_engine
-from scne.estimators._held_out import HeldOutSums
-from scne.estimators._later_rows import later_rows, rows_to_sum
-from scne.estimators._limits import check_gram_fits
-from scne.estimators._members import Member, ensemble_system, mean_output, validation_rows
 from scne.estimators._network import draw_seed
-from scne.estimators._parameters import check_integer, check_threads
-from scne.estimators._site import BuildingSite
-from scne.estimators._trend import Trend
 from scne.estimators._updating import BlendedSystem, left_as_it_was, system_scaling, taken_off
+from scne.estimators.inputs._data import GivenRows
+from scne.estimators.inputs._later_rows import later_rows, rows_to_sum
+from scne.fitting import (
+    BuildingSite,
+    HeldOutSums,
+    Member,
+    Trend,
+    check_gram_fits,
+    check_integer,
+    check_threads,
+    ensemble_system,
+    kept_errors,
+    mean_output,
+    open_engine,
+    validation_rows,
+)
 from scne.ncl import Naive
 from scne.networks import ChosenNodes, HiddenLayer, build_network, pool_generator, prepare_search, uniform_pool
 from scne.passes import Engine

@@ -10,20 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from scne.estimators._calibration import errors_to_keep, held_out_outputs
 from scne.estimators._callbacks import watched
-from scne.estimators._data import GivenRows, all_or_nothing, check_training_data
-from scne.estimators._training import TrainingData
-from scne.estimators._device import placed
-from scne.estimators._engines import open_engine
-from scne.estimators._files import is_file_rows
-from scne.estimators._limits import LARGEST_RIDGE, check_gram_fits
-from scne.estimators._members import Member, ensemble_system
-from scne.estimators._memory_plan import plan_memory
-from scne.estimators._parameters import check_choice, check_integer, check_real, check_threads
-from scne.estimators._site import BuildingSite, open_site
 from scne.estimators._updating import UpdatingRegressor
-from scne.estimators._weights import SolvedWeights
+from scne.estimators.inputs._data import GivenRows, all_or_nothing, check_training_data
+from scne.estimators.inputs._files import is_file_rows
+from scne.fitting import (
+    LARGEST_RIDGE,
+    BuildingSite,
+    Member,
+    SolvedWeights,
+    TrainingData,
+    check_choice,
+    check_gram_fits,
+    check_integer,
+    check_real,
+    check_threads,
+    ensemble_system,
+    errors_to_keep,
+    held_out_outputs,
+    open_engine,
+    open_site,
+    placed,
+    plan_memory,
+)
 from scne.ncl import EnsembleSystem, Naive
 from scne.networks import HiddenLayer, SearchSettings
 from scne.passes import Engine, single_threaded_blas

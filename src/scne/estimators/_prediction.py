@@ -11,18 +11,13 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators._calibration import PredictionInterval, around, half_widths
-from scne.estimators._dask import is_dask_collection, predict_lazily
-from scne.estimators._data import check_prediction_inputs
-from scne.estimators._engines import open_engine
-from scne.estimators._files import is_file_rows, predict_files
-from scne.estimators._members import mean_output
-from scne.estimators._paragraph import paragraph
-from scne.estimators._parameters import check_integer
-from scne.estimators._permutation import PermutationImportances, permutation_importances
-from scne.estimators._rows_to_shuffle import rows_to_shuffle
 from scne.estimators._scores import scored
-from scne.estimators._sensitivity import shares, total_effects
+from scne.estimators.inputs._dask import is_dask_collection, predict_lazily
+from scne.estimators.inputs._data import check_prediction_inputs
+from scne.estimators.inputs._files import is_file_rows, predict_files
+from scne.estimators.inputs._rows_to_shuffle import rows_to_shuffle
+from scne.explain import PermutationImportances, paragraph, permutation_importances, shares, total_effects
+from scne.fitting import PredictionInterval, around, check_integer, half_widths, mean_output, open_engine
 from scne.networks import HiddenLayer
 from scne.passes import Engine
 from scne.rows import ColumnScaling

@@ -2,11 +2,8 @@
 
 from typing import Any
 
-from scne.estimators._limits import LARGEST_SCOPE
-from scne.estimators._members import Member
 from scne.estimators._network import NetworkRegressor
-from scne.estimators._parameters import check_choice, check_integer, check_real
-from scne.estimators._site import BuildingSite
+from scne.fitting import LARGEST_SCOPE, BuildingSite, Member, check_choice, check_integer, check_real
 from scne.networks import ACTIVATIONS, HiddenLayer, draw_nodes
 from scne.rows import FeatureGroup
 

@@ -6,19 +6,24 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.estimators._building import NetworkPlan, build_member, build_together
-from scne.estimators._limits import LARGEST, LARGEST_RIDGE, LARGEST_SCOPE, check_pool_fits
-from scne.estimators._members import Member
 from scne.estimators._network import NetworkRegressor
-from scne.estimators._parameters import (
+from scne.fitting import (
+    LARGEST,
+    LARGEST_RIDGE,
+    LARGEST_SCOPE,
+    BuildingSite,
+    Member,
+    NetworkPlan,
+    build_member,
+    build_together,
     check_bytes,
     check_choice,
     check_increasing,
     check_integer,
+    check_pool_fits,
     check_real,
     check_threads,
 )
-from scne.estimators._site import BuildingSite
 from scne.networks import ACTIVATIONS, CRITERIA, POOLS, SearchSettings
 from scne.rows import ColumnScaling, FeatureGroup
 

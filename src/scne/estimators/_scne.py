@@ -6,31 +6,43 @@ from typing import Any, Self
 
 import numpy as np
 
-from scne.estimators._blend import blended
-from scne.estimators._calibration import errors_to_keep, held_out_outputs
 from scne.estimators._callbacks import watched
-from scne.estimators._checkpoint import Checkpoint, check_fixed_seed, keeping
-from scne.estimators._cluster import ClusterRows
-from scne.estimators._dask import is_dask_collection
-from scne.estimators._data import GivenRows, all_or_nothing, check_training_data
-from scne.estimators._training import TrainingData
-from scne.estimators._device import placed
-from scne.estimators._engines import open_engine
-from scne.estimators._files import is_file_rows
 from scne.estimators._fitted_ensemble import FittedEnsemble
-from scne.estimators._held_out import HeldOutSums
-from scne.estimators._identity import fit_identity
-from scne.estimators._limits import check_gram_fits
-from scne.estimators._members import ensemble_system, matrix_free_system
-from scne.estimators._memory_plan import plan_memory
 from scne.estimators._network import NetworkRegressor, build_members, draw_seed
-from scne.estimators._parameters import check_choice, check_integer, check_threads
 from scne.estimators._scn import SCNRegressor
-from scne.estimators._site import fitted_places, holds_out, open_site
-from scne.estimators._trend import learn_trend, without_trend
 from scne.estimators._updating import BlendedSystem
-from scne.estimators._weights import check_weight_settings, solve_again, solve_weights
-from scne.passes import Engine
+from scne.estimators.inputs._dask import is_dask_collection
+from scne.estimators.inputs._data import GivenRows, all_or_nothing, check_training_data
+from scne.estimators.inputs._files import is_file_rows
+from scne.fitting import (
+    Checkpoint,
+    HeldOutSums,
+    TrainingData,
+    blended,
+    check_choice,
+    check_fixed_seed,
+    check_gram_fits,
+    check_integer,
+    check_threads,
+    check_weight_settings,
+    ensemble_system,
+    errors_to_keep,
+    fit_identity,
+    fitted_places,
+    held_out_outputs,
+    holds_out,
+    keeping,
+    learn_trend,
+    matrix_free_system,
+    open_engine,
+    open_site,
+    placed,
+    plan_memory,
+    solve_again,
+    solve_weights,
+    without_trend,
+)
+from scne.passes import ClusterRows, Engine
 from scne.rows import INPUT_SCALINGS, SCALINGS, all_columns, release_memory, resolve_groups
 
 

@@ -16,17 +16,22 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators._calibration import MOST_ERRORS
-from scne.estimators._data import GivenRows
-from scne.estimators._engines import open_engine
-from scne.estimators._held_out import HeldOutSums
-from scne.estimators._later_rows import known_scale, later_rows, rows_to_sum
-from scne.estimators._members import Member, ensemble_system
-from scne.estimators._parameters import as_float, check_threads
 from scne.estimators._prediction import PredictingRegressor
-from scne.estimators._running_errors import RunningErrors, joined_errors
-from scne.estimators._trend import Trend
-from scne.estimators._weights import SolvedWeights
+from scne.estimators.inputs._data import GivenRows
+from scne.estimators.inputs._later_rows import known_scale, later_rows, rows_to_sum
+from scne.fitting import (
+    MOST_ERRORS,
+    HeldOutSums,
+    Member,
+    RunningErrors,
+    SolvedWeights,
+    Trend,
+    as_float,
+    check_threads,
+    ensemble_system,
+    joined_errors,
+    open_engine,
+)
 from scne.ncl import EnsembleSystem
 from scne.passes import Engine
 from scne.rows import ColumnScaling

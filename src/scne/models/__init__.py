@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scne.models._c_header import to_c
-from scne.models._container import FORMAT_VERSION
 from scne.models._errors import ExportError, ModelFileError
-from scne.models._files import load_model, save_model
-from scne.models._onnx import to_onnx
-from scne.models._python_source import to_python
-from scne.models._summary import GroupSummary, ModelSummary, describe_model
+from scne.models.export._c_header import to_c
+from scne.models.export._onnx import to_onnx
+from scne.models.export._python_source import to_python
+from scne.models.file._container import FORMAT_VERSION
+from scne.models.file._files import load_model, save_model
+from scne.models.file._summary import GroupSummary, ModelSummary, describe_model
 
 # What the methods of the estimators call (see `PredictingRegressor`).
 WRITERS: Mapping[str, Callable[..., Any]] = {

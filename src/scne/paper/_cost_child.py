@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from scne.ncl import make_solver
-from scne.networks import draw_nodes
-from scne.networks._activations import ACTIVATIONS
+from scne.networks import ACTIVATIONS, draw_nodes
 from scne.paper._held_outputs import coupled_system, uncoupled_system
 from scne.paper._networks import paper_ensemble
 from scne.paper._threads import limit_threads

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.estimators import DNNERegressor, Member, RVFLRegressor, SCNERegressor, SCNRegressor
+from scne.estimators import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
+from scne.fitting import Member
 from scne.paper._published import Published
 from scne.paper._threads import unit_threads
 

@@ -1,33 +1,64 @@
 """Kernels of one row block, and the reduction that runs them."""
 
+from scne.passes._cluster import (
+    ClusterRows,
+    Partition,
+    aligned_ends,
+    array_stripes,
+    check_client,
+    computed,
+    file_partitions,
+    learn_files_on_cluster,
+    range_rows,
+    rows_on_cluster,
+)
+from scne.passes._cluster_results import Cluster, ClusterError, without_password
 from scne.passes._device import DeviceEngine
 from scne.passes._engine import Engine, available_threads, single_threaded_blas, stripe_rows
 from scne.passes._fused import Outcome, SearchPlan, fused_search, has_fused_search, release, runs_kernels
 from scne.passes._kernels import PoolBlock, PoolSums, SystemSums, score_pool, system_sums
 from scne.passes._memory import is_out_of_memory
-from scne.passes._progress import Progress, announce, listening
+from scne.passes._progress import Progress, also_listening, announce, listening, logging_stages
 from scne.passes._uploads import uploaded
+from scne.passes._warnings import ScneConvergenceWarning, ScneWarning
 
 __all__ = [
+    "Cluster",
+    "ClusterError",
+    "ClusterRows",
     "DeviceEngine",
     "Engine",
     "Outcome",
+    "Partition",
     "PoolBlock",
     "PoolSums",
     "Progress",
+    "ScneConvergenceWarning",
+    "ScneWarning",
     "SearchPlan",
     "SystemSums",
+    "aligned_ends",
+    "also_listening",
     "announce",
+    "array_stripes",
     "available_threads",
+    "check_client",
+    "computed",
+    "file_partitions",
     "fused_search",
     "has_fused_search",
     "is_out_of_memory",
+    "learn_files_on_cluster",
     "listening",
+    "logging_stages",
+    "range_rows",
     "release",
+    "rows_on_cluster",
     "runs_kernels",
     "score_pool",
     "single_threaded_blas",
     "stripe_rows",
     "system_sums",
     "uploaded",
+    "without_password",
 ]

@@ -2,34 +2,38 @@
 
 from scne.report._bars import bars_height, draw_comparison, draw_contributions
 from scne.report._curves import BuildingCurve, draw_building, draw_convergence
-from scne.report._displays_convergence import ConvergenceDisplay
-from scne.report._displays_groups import GroupContributionDisplay
-from scne.report._displays_intervals import PredictionIntervalDisplay
-from scne.report._displays_lambda import DecorrelationPathDisplay
-from scne.report._displays_members import MemberCorrelationDisplay
-from scne.report._displays_nodes import NodesDisplay
-from scne.report._figures import render_svg
+from scne.report._figures import NARROW, WIDE, Drawing, render_figure, render_svg
+from scne.report._labels import KEY_SIZE, line_colors, literal, shorten, text_width
 from scne.report._lambda_path import draw_lambda_path
-from scne.report._page import Page
-from scne.report._paper_page import paper_page
-from scne.report._paper_results import read_results
+from scne.report._page import POLICY, Page, inline, read_part
 from scne.report._predicted import draw_predicted
 from scne.report._tables import MISSING, format_cells, format_column, format_duration, format_number
 from scne.report._theme import DARK, LIGHT, Theme, themed
+from scne.report.displays._convergence import ConvergenceDisplay
+from scne.report.displays._decorrelation import DecorrelationPathDisplay
+from scne.report.displays._groups import GroupContributionDisplay
+from scne.report.displays._intervals import PredictionIntervalDisplay
+from scne.report.displays._members import MemberCorrelationDisplay
+from scne.report.displays._nodes import NodesDisplay
 
 __all__ = [
-    "DARK",
-    "LIGHT",
-    "MISSING",
     "BuildingCurve",
     "ConvergenceDisplay",
+    "DARK",
     "DecorrelationPathDisplay",
+    "Drawing",
     "GroupContributionDisplay",
+    "KEY_SIZE",
+    "LIGHT",
+    "MISSING",
     "MemberCorrelationDisplay",
+    "NARROW",
     "NodesDisplay",
+    "POLICY",
     "Page",
     "PredictionIntervalDisplay",
     "Theme",
+    "WIDE",
     "bars_height",
     "draw_building",
     "draw_comparison",
@@ -41,8 +45,13 @@ __all__ = [
     "format_column",
     "format_duration",
     "format_number",
-    "paper_page",
-    "read_results",
+    "inline",
+    "line_colors",
+    "literal",
+    "read_part",
+    "render_figure",
     "render_svg",
+    "shorten",
+    "text_width",
     "themed",
 ]

@@ -201,9 +201,9 @@ class Page:
         return next(candidate for candidate in candidates if candidate not in taken)
 
 
-def read_part(name: str) -> str:
-    """A style sheet or script that lies beside this module and becomes part of every page."""
-    return files("scne.report").joinpath(name).read_text(encoding="utf-8")
+def read_part(name: str, package: str = "scne.report") -> str:
+    """A style sheet or script that lies in a package and becomes part of every page."""
+    return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def inline(text: str) -> str:

@@ -31,7 +31,7 @@ from scne.rows._groups import FeatureGroup, all_columns, resolve_groups
 from scne.rows._groups_file import read_groups
 from scne.rows._identity import identity_of_files
 from scne.rows._paths import irregular
-from scne.rows._ramps import RampScaling, learn_ramps
+from scne.rows._ramps import FULL_DEVIATIONS, RampScaling, learn_ramps
 from scne.rows._release import release_memory
 from scne.rows._row_weights import (
     UNIT_SCALE,
@@ -84,6 +84,7 @@ InputScaling = ColumnScaling | RampScaling | DatedScaling
 
 __all__ = [
     "DATES",
+    "FULL_DEVIATIONS",
     "INPUT_SCALINGS",
     "MOST",
     "SCALINGS",

@@ -19,7 +19,7 @@ from scne.rows._scaling import ColumnScaling
 
 # Deviations from the mean up to which a column counts in full; beyond, its logarithm does. Heavy tails would
 # otherwise decide every product.
-_FULL_DEVIATIONS = 3.0
+FULL_DEVIATIONS = 3.0
 # Many rows can tell finer pieces apart than few. The ramps of all columns together are limited, because the cost of a
 # node grows with them.
 _FEW_RAMPS, _MANY_RAMPS, _MANY_ROWS, _MOST_IN_ALL = 8, 12, 12_000, 256
@@ -103,13 +103,13 @@ def _limited(scaled: Array) -> Array:
     if is_foreign(scaled):
         xp = namespace_of(scaled)
         size = xp.abs(scaled)
-        beyond = xp.log1p(xp.clip(size - _FULL_DEVIATIONS, 0.0, None))
-        return xp.sign(scaled) * (xp.clip(size, None, _FULL_DEVIATIONS) + beyond)
+        beyond = xp.log1p(xp.clip(size - FULL_DEVIATIONS, 0.0, None))
+        return xp.sign(scaled) * (xp.clip(size, None, FULL_DEVIATIONS) + beyond)
     size = np.abs(scaled)
-    if size.max(initial=0.0) <= _FULL_DEVIATIONS:
+    if size.max(initial=0.0) <= FULL_DEVIATIONS:
         return scaled
-    beyond = np.log1p(np.maximum(size - _FULL_DEVIATIONS, 0.0))
-    return np.copysign(np.minimum(size, _FULL_DEVIATIONS) + beyond, scaled)
+    beyond = np.log1p(np.maximum(size - FULL_DEVIATIONS, 0.0))
+    return np.copysign(np.minimum(size, FULL_DEVIATIONS) + beyond, scaled)
 
 
 def learn_ramps(rows: ArrayRows, columns: ColumnScaling, n_ramps: int | None = None) -> RampScaling:

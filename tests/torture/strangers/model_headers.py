@@ -10,7 +10,7 @@ import warnings
 
 from scne import load
 from scne.models import describe_model
-from scne.models._header import MOST_VALUES
+from scne.models.file._header import MOST_VALUES
 
 from .container import Parts, put_together, taken_apart
 from .corpus import examples, folder

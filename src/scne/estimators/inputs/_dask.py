@@ -1,0 +1,339 @@
+"""Dask arrays and data frames at the door: how they become rows on a cluster, and lazy predictions."""
+
+import copy
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.estimators.inputs._weight_scale import scaled_collection
+from scne.fitting import BlockStatistics, block_statistics, combined_statistics, refuse_unfit_arrays
+from scne.passes import (
+    Cluster,
+    ClusterRows,
+    Partition,
+    aligned_ends,
+    array_stripes,
+    check_client,
+    computed,
+    single_threaded_blas,
+)
+from scne.rows import MOST, ArrayRows, RowBlock, WeightScale
+
+
+def is_dask_collection(X: Any) -> bool:
+    """Whether X is a Dask collection; asked without loading Dask for those who do not use it."""
+    dask = sys.modules.get("dask")
+    return dask is not None and bool(dask.is_dask_collection(X))
+
+
+@dataclass(frozen=True)
+class LookedThrough:
+    """What the first pass over Dask collections finds.
+
+    Attributes
+    ----------
+    rows : ClusterRows
+    sample : ArrayRows
+        The rows of the search, brought to this process.
+    statistics : BlockStatistics
+    column_names : list of str or None
+    flat_target : bool
+    weight_scale : WeightScale or None
+        How weights became numbers of rows; None without weights.
+    """
+
+    rows: ClusterRows
+    sample: ArrayRows
+    statistics: BlockStatistics
+    column_names: list[str] | None
+    flat_target: bool
+    weight_scale: WeightScale | None
+
+
+def look_through(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    client: Any,
+    search_rows: int | None,
+    seed: int,
+    known_scale: WeightScale | None = None,
+) -> LookedThrough:
+    """Check all values, learn the columns' statistics and draw the sample, in one pass where the rows lie.
+
+    Weights, which take a pass of their own before it, become numbers of rows by `known_scale` or by their own scale.
+    """
+    from scne.rows import sample_positions
+
+    cluster = check_client(client)
+    names = _frame_columns(X)
+    inputs = _as_array("X", X, cluster)
+    if inputs.ndim != 2:
+        raise ValueError(f"X has {inputs.ndim} dimension(s), but it must have two: rows and columns.")
+    if inputs.numblocks[1] > 1:
+        raise ValueError(
+            f"X is cut into {inputs.numblocks[1]} chunks of columns, but a chunk must hold whole rows; "
+            "pass X.rechunk({1: -1})."
+        )
+    if y is None:
+        raise ValueError("y is None, but a fit requires y to be passed: the target of each row.")
+    n_rows, n_columns = inputs.shape
+    if n_rows < 2:
+        raise ValueError(f"X has {n_rows} row(s), but a fit needs at least 2 rows to learn from.")
+    ends = aligned_ends(inputs.chunks[0])
+    targets = _aligned("y", y, n_rows, ends, cluster)
+    flat = targets.ndim == 1
+    weights = None if sample_weight is None else _aligned("sample_weight", sample_weight, n_rows, ends, cluster)
+    if targets.ndim > 2:
+        raise ValueError(f"y has {targets.ndim} dimensions, but it must have one or two.")
+    if weights is not None and weights.ndim != 1:
+        raise ValueError(f"sample_weight has {weights.ndim} dimensions, but it must have one.")
+    weight_scale = None
+    if weights is not None:
+        weights, weight_scale = scaled_collection(weights, _weight_type(sample_weight), cluster, known_scale)
+    parts = [_blocks(_recut(inputs, ends)), _blocks(targets[:, None] if flat else targets)]
+    parts.append([None] * len(ends) if weights is None else _blocks(weights))
+    partitions = tuple(
+        Partition(start, stop, columns)
+        for (start, stop), columns in zip(pairwise([0, *ends]), zip(*parts, strict=True), strict=True)
+    )
+    rows = ClusterRows(n_rows, n_columns, partitions, array_stripes, cluster)
+    positions = sample_positions(n_rows, n_rows if search_rows is None else search_rows, seed)
+
+    def look(stripes: Iterator[RowBlock]) -> tuple[list[_Look], ArrayRows]:
+        looks, drawn = [], []
+        for block in stripes:
+            gaps = _gaps(block)
+            # One per stripe: combined by the client in their order they give the bits of a pass in one process.
+            looks.append(_Look(gaps, None if gaps else block_statistics(block)))
+            first, last = np.searchsorted(positions, [block.start, block.stop])
+            here = ArrayRows(block.inputs, block.targets, block.weights)
+            drawn.append(here.take(positions[first:last] - block.start))
+        return looks, _stacked(drawn)
+
+    looks: list[_Look] = []
+    drawn: list[ArrayRows] = []
+    for _, (found, taken) in rows.run(look, partitions, "reading columns"):
+        looks += found
+        drawn.append(taken)
+    _refuse_gaps(looks, n_rows, names)
+    statistics = reduce(combined_statistics, (found.statistics for found in looks if found.statistics is not None))
+    if statistics[0].weight == 0:
+        raise ValueError("sample_weight is zero for every row; at least one row must count (non-zero weight).")
+    return LookedThrough(rows, _stacked(drawn), statistics, names, flat, weight_scale)
+
+
+class _Gap(NamedTuple):
+    """Values of one argument in one stripe that cannot be used: how many per column, and the first of them."""
+
+    counts: NDArray[np.int64]
+    row: int
+    column: int
+    what: str
+
+
+class _Look(NamedTuple):
+    gaps: dict[str, _Gap]
+    statistics: BlockStatistics | None
+
+
+def _gaps(block: RowBlock) -> dict[str, _Gap]:
+    found = {}
+    weights = None if block.weights is None else block.weights[:, None]
+    for name, values in (("X", block.inputs), ("y", block.targets), ("sample_weight", weights)):
+        if values is None:
+            continue
+        unfit = ~np.isfinite(values)
+        if name == "y":
+            unfit |= np.abs(values) > MOST
+        if name == "sample_weight":
+            unfit |= values < 0
+        if unfit.any():
+            row, column = np.argwhere(unfit)[0]
+            value = values[row, column]
+            what = "NaN" if np.isnan(value) else "infinity (inf)" if np.isinf(value) else "negative values"
+            if name == "y" and np.isfinite(value):
+                what = f"numbers beyond {MOST:g}, whose squares overflow (rescale y),"
+            found[name] = _Gap(unfit.sum(axis=0), block.start + int(row), int(column), what)
+    return found
+
+
+def _refuse_gaps(looks: list[_Look], n_rows: int, names: list[str] | None) -> None:
+    from scne.estimators.inputs._data import gap_sentence
+
+    for argument in ("X", "y", "sample_weight"):
+        gaps = [look.gaps[argument] for look in looks if argument in look.gaps]
+        if gaps:
+            first = gaps[0]
+            count = int(sum(gap.counts[first.column] for gap in gaps))
+            known = names if argument == "X" else None
+            raise ValueError(gap_sentence(argument, first.what, first.column, known, count, n_rows, first.row))
+
+
+def _stacked(pieces: list[ArrayRows]) -> ArrayRows:
+    targets = [piece.targets for piece in pieces if piece.targets is not None]
+    weights = [piece.weights for piece in pieces if piece.weights is not None]
+    return ArrayRows(
+        np.concatenate([piece.inputs for piece in pieces]),
+        np.concatenate(targets),
+        np.concatenate(weights) if weights else None,
+    )
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "map_partitions") and hasattr(X, "to_delayed") and hasattr(X, "dtypes")
+
+
+def _frame_columns(X: Any) -> list[str] | None:
+    """Names of a frame's columns, when all of them are text as scikit-learn wants them; its columns must be numbers."""
+    if not _is_frame(X) or X.ndim != 2:
+        return None
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    from scne.estimators.inputs._data import no_numbers
+
+    for name, kind in X.dtypes.items():
+        if not (is_numeric_dtype(kind) or is_bool_dtype(kind)):
+            raise ValueError(no_numbers(str(name), "X"))
+    names = list(X.columns)
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def _as_array(name: str, values: Any, cluster: Cluster | None) -> Any:
+    """A Dask array of floats, with chunks of known length, of a Dask array, frame or series."""
+    import dask.array as da
+
+    if isinstance(values, da.Array):
+        if isinstance(values._meta, np.ma.MaskedArray):
+            raise ValueError(
+                f"{name} is a Dask array of masked arrays, and what lies under a mask is no value; drop these rows, or "
+                f"fill the gaps first (dask.array.ma.filled({name}, ...))."
+            )
+        if values.dtype.kind not in "biuf":
+            raise ValueError(f"{name} holds values of type {values.dtype}, but it must hold numbers.")
+        if not np.isnan(values.shape[0]):
+            return values.astype(_float_type([values.dtype]), copy=False)
+        pieces, dtype, widths = values.to_delayed(), _float_type([values.dtype]), values.shape[1:]
+        if pieces.size != len(pieces):
+            raise ValueError(f"{name} has chunks of unknown length and of some columns; call {name}.rechunk first.")
+        pieces = list(pieces.ravel())
+    elif _is_frame(values):
+        kinds = list(values.dtypes) if values.ndim == 2 else [values.dtype]
+        if any(getattr(kind, "kind", "O") not in "biuf" for kind in kinds):
+            raise ValueError(f"{name} holds values that are no numbers: its types are {[str(k) for k in kinds]}.")
+        pieces, dtype = values.to_delayed(), _float_type(kinds)
+        widths = (len(kinds),) if values.ndim == 2 else ()
+    else:
+        raise TypeError(f"{name} is a {type(values).__name__}, but it must be a Dask array or data frame.")
+    return _of_known_length(pieces, dtype, widths, cluster)
+
+
+def _of_known_length(pieces: list[Any], dtype: Any, widths: tuple[int, ...], cluster: Cluster | None) -> Any:
+    import dask
+    import dask.array as da
+
+    arrays = [dask.delayed(np.asarray)(piece, dtype=dtype) for piece in pieces]
+    counts = [dask.delayed(len)(piece) for piece in pieces]
+    lengths = list(computed(counts, cluster))
+    filled = [
+        da.from_delayed(array, (length, *widths), dtype=dtype)
+        for array, length in zip(arrays, lengths, strict=True)
+        if length
+    ]
+    return da.concatenate(filled) if filled else da.zeros((0, *widths), dtype=dtype)
+
+
+def _float_type(kinds: list[Any]) -> Any:
+    # As scikit-learn does for rows in memory: single precision stays, everything else becomes double.
+    return np.dtype(np.float32) if all(str(kind).lower() == "float32" for kind in kinds) else np.dtype(np.float64)
+
+
+def _weight_type(sample_weight: Any) -> Any:
+    return _float_type([getattr(sample_weight, "dtype", np.float64)])
+
+
+def _aligned(name: str, values: Any, n_rows: int, ends: list[int], cluster: Cluster | None) -> Any:
+    """Targets or weights in float64, cut like the inputs; small enough to be passed from memory, too."""
+    import dask.array as da
+
+    if is_dask_collection(values):
+        array = _as_array(name, values, cluster)
+    else:
+        from scne.estimators.inputs._data import check_target
+
+        refuse_unfit_arrays(name, values)
+        check_target(name, values)
+        held = np.asarray(values, dtype=np.float64)
+        array = (
+            da.from_array(held, chunks=(tuple(np.diff([0, *ends])), *held.shape[1:])) if _fits(held, n_rows) else held
+        )
+    if array.ndim == 0 or array.shape[0] != n_rows:
+        length = array.shape[0] if array.ndim else 1
+        raise ValueError(f"{name} has {length} rows, but X has {n_rows}; they must be alike.")
+    return _recut(array.astype(np.float64, copy=False), ends)
+
+
+def _fits(held: NDArray, n_rows: int) -> bool:
+    return held.ndim > 0 and len(held) == n_rows
+
+
+def _recut(array: Any, ends: list[int]) -> Any:
+    """Chunks of rows that end where they should.
+
+    By tasks and never by a shuffle: its pieces are not computed again when a worker is lost.
+    """
+    chunks = (tuple(int(length) for length in np.diff([0, *ends])), *((width,) for width in array.shape[1:]))
+    return array if array.chunks == chunks else array.rechunk(chunks, method="tasks")
+
+
+def _blocks(array: Any) -> list[Any]:
+    return list(array.to_delayed().ravel())
+
+
+def predict_lazily(model: Any, X: Any) -> Any:
+    """Predictions for a Dask array or frame as a Dask array of float64, cut like X; nothing is computed yet.
+
+    Chunks of a frame, whose lengths Dask does not know, stay of unknown length.
+    """
+    import dask
+    import dask.array as da
+
+    from scne.estimators.inputs._data import check_prediction_inputs
+
+    if _is_frame(X):
+        pieces = X.to_delayed()
+        lengths: Any = [np.nan] * len(pieces)
+        check_prediction_inputs(model, X._meta_nonempty)
+    elif isinstance(X, da.Array) and X.ndim == 2:
+        if X.numblocks[1] > 1:
+            raise ValueError(f"X is cut into {X.numblocks[1]} chunks of columns; pass X.rechunk({{1: -1}}).")
+        pieces, lengths = _blocks(X), X.chunks[0]
+        check_prediction_inputs(model, np.zeros((1, X.shape[1])))
+    else:
+        raise TypeError(f"X is a {type(X).__name__}, but it must be a Dask array of two dimensions or a data frame.")
+    lean = copy.copy(model)
+    # The Gram matrix is no part of a prediction and may be larger than all the rest.
+    for sums in ("system_", "held_out_"):
+        lean.__dict__.pop(sums, None)
+    lean.n_jobs = 1
+    shared = dask.delayed(lean, pure=False, traverse=False)
+    widths = () if model._flat_target else (model.n_outputs_,)
+    task = dask.delayed(_predict_piece)
+    outputs = [
+        da.from_delayed(task(shared, piece, widths), (length, *widths), dtype=np.float64)
+        for piece, length in zip(pieces, lengths, strict=True)
+    ]
+    return da.concatenate(outputs, allow_unknown_chunksizes=True)
+
+
+def _predict_piece(model: Any, piece: Any, widths: tuple[int, ...]) -> NDArray[np.float64]:
+    if len(piece) == 0:
+        return np.empty((0, *widths))
+    with single_threaded_blas():
+        return model.predict(piece)

@@ -1,0 +1,267 @@
+"""Fits and predictions on rows in files: what a pass over them learns, and how they stream."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.fitting import (
+    BlockStatistics,
+    Checkpoint,
+    Form,
+    MemoryPlan,
+    open_engine,
+    statistics_form,
+    statistics_hold,
+    statistics_to_store,
+    stored_statistics,
+)
+from scne.passes import Cluster, ClusterRows, Engine, announce, learn_files_on_cluster, rows_on_cluster, stripe_rows
+from scne.rows import ArrayRows, RowSource, release_memory
+
+if TYPE_CHECKING:
+    from scne.rows import Encoder, EncoderLearner, FileRows
+
+# Rows of the sample that are encoded at a time.
+_ENCODED_ROWS = 4_096
+
+
+def is_file_rows(X: Any) -> bool:
+    """Whether X was made by `open_rows`; asked without loading Arrow for those who never use files."""
+    return type(X).__name__ == "FileRows" and type(X).__module__.startswith("scne.rows")
+
+
+@dataclass(frozen=True)
+class LearnedFiles:
+    """What the first pass over files finds.
+
+    Attributes
+    ----------
+    source : RowSource or ClusterRows
+        All rows, encoded, to be read again.
+    sample : ArrayRows
+        The rows of the search, encoded.
+    encoder : Encoder
+    statistics : pair of ColumnStatistics
+        Of the encoded columns and of the targets, over all rows.
+    """
+
+    source: RowSource | ClusterRows
+    sample: ArrayRows
+    encoder: "Encoder"
+    statistics: BlockStatistics
+
+
+def learn_files(
+    files: "FileRows",
+    sample_size: int | None,
+    seed: int,
+    checkpoint: Checkpoint | None = None,
+    cluster: Cluster | None = None,
+    threads: int = 1,
+    plan: MemoryPlan | None = None,
+) -> LearnedFiles:
+    """The first pass: learn the encoder and the columns' statistics, count the rows, and draw those of the search.
+
+    Parameters
+    ----------
+    files : FileRows
+    sample_size : int or None
+        Rows of the search; None takes all of them into memory.
+    seed : int
+    checkpoint : Checkpoint or None
+    cluster : Cluster or None
+        Whose workers read the files, if any.
+    threads : int
+        In this process; what is learned does not depend on it.
+    plan : MemoryPlan or None
+        How many rows there is memory for, instead of `sample_size`.
+    """
+    kept = _kept_sample(files, checkpoint) if checkpoint else None
+    if kept is not None:
+        sample, encoder, statistics = kept
+        return LearnedFiles(_source(files, encoder, cluster), sample, encoder, statistics)
+
+    size = sample_size if plan is None else plan.search_rows
+    if cluster is None:
+        looked = _look_through(files, size, seed, threads, plan)
+    else:
+        learner, drawn = learn_files_on_cluster(files, size, seed, cluster)
+        looked = _Looked(learner, lambda most: _first_keys(drawn, files.count_rows(), size, most, seed), plan)
+    encoder = looked.learner.finish()
+    statistics = looked.learner.statistics(), looked.learner.targets
+    most = None if looked.plan is None else looked.plan.after_learning(encoder, files.count_rows()).search_rows
+    sample = _encoded_sample(files, encoder, looked.draw(most))
+    release_memory()
+    if checkpoint:
+        arrays = {"sample": sample.inputs, "sample_targets": sample.targets, "encoder": _to_json(encoder.to_dict())}
+        arrays |= statistics_to_store("inputs", statistics[0]) | statistics_to_store("targets", statistics[1])
+        checkpoint.save("sample", arrays if sample.weights is None else {**arrays, "weights": sample.weights})
+    return LearnedFiles(_source(files, encoder, cluster), sample, encoder, statistics)
+
+
+def _kept_sample(files: "FileRows", checkpoint: Checkpoint) -> tuple[ArrayRows, "Encoder", BlockStatistics] | None:
+    """What an interrupted fit had learned in its first pass."""
+    from scne.rows import Encoder
+
+    q = len(files.target_names)
+    form: dict[str, Form] = {
+        "sample": ("float64", "n", "d"),
+        "sample_targets": ("float64", "n", q),
+        "encoder": ("uint8", None),
+        **statistics_form("inputs", "d"),
+        **statistics_form("targets", q),
+    }
+    if files.weight_name is not None:
+        form["weights"] = ("float64", "n")
+    kept = checkpoint.load("sample", form, statistics_hold)
+    if kept is None:
+        return None
+    try:
+        encoder = Encoder.from_dict(_from_json(kept["encoder"]))
+        width = len(encoder.names)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise checkpoint.damaged("sample", "holds an encoder that is none") from error
+    statistics = stored_statistics("inputs", kept), stored_statistics("targets", kept)
+    n_rows, n_columns = kept["sample"].shape
+    if n_rows == 0 or width != n_columns or not set(encoder.kinds) <= set(files.input_names):
+        raise checkpoint.damaged("sample", "holds arrays that do not belong together")
+    return ArrayRows(kept["sample"], kept["sample_targets"], kept.get("weights")), encoder, statistics
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """What a pass has seen: the learner, a function that gives the sample of at most so many rows, and the plan."""
+
+    learner: "EncoderLearner"
+    draw: Callable[[int | None], Any]
+    plan: MemoryPlan | None
+
+
+@dataclass(frozen=True)
+class _NumberedBatch:
+    """A batch, and the number of its first row."""
+
+    start: int
+    batch: Any
+
+    @property
+    def nbytes(self) -> int:
+        return self.batch.nbytes
+
+
+def _look_through(
+    files: "FileRows", sample_size: int | None, seed: int, threads: int, plan: MemoryPlan | None
+) -> _Looked:
+    from scne.rows import EncoderLearner, SampleDrawer
+
+    # CSV files are counted first: the length of stripes, and so the last bits of sums, must not depend on the format.
+    total = files.count_rows()
+    drawer = SampleDrawer(total if sample_size is None else sample_size, seed)
+    step = stripe_rows(total)
+    plans = [plan]
+
+    def revise(row_bytes: float, level_bytes: float) -> None:
+        """Draw fewer rows where texts take more than the first of them promised."""
+        if plans[0] is not None:
+            plans[0] = plans[0].after_some_rows(row_bytes, level_bytes)
+            drawer.shrink(plans[0].search_rows)
+
+    def batches() -> Iterator[_NumberedBatch]:
+        start = 0
+        for batch in files.batches(rows=step):
+            if plans[0] is not None and batch.num_rows == step:
+                revise(batch.nbytes / step, 0.0)
+            drawer.update(batch, start)
+            numbered = _NumberedBatch(start, batch)
+            start += batch.num_rows
+            del batch
+            yield numbered
+            del numbered
+
+    def learn(numbered: _NumberedBatch) -> EncoderLearner:
+        learner = EncoderLearner(files)
+        learner.update(numbered.batch, numbered.start)
+        return learner
+
+    learned = EncoderLearner(files)
+    with Engine(threads, float("inf") if plan is None else plan.in_flight_bytes) as engine:
+        for done, learner in enumerate(engine.map(learn, batches()), start=1):
+            learned = learned.combined(learner)
+            revise(0.0, 2 * learned.level_bytes)
+            announce("learning columns", done, -(-total // step), total)
+    release_memory()
+    return _Looked(learned, lambda most: drawer.finish(most).table, plans[0])
+
+
+def _first_keys(drawn: Any, n_rows: int, size: int | None, most: int | None, seed: int) -> Any:
+    """Those of the drawn rows that a smaller sample holds."""
+    if most is None or most >= drawn.num_rows:
+        return drawn
+    from scne.rows import sample_positions
+
+    held = sample_positions(n_rows, n_rows if size is None else size, seed)
+    return drawn.take(np.searchsorted(held, sample_positions(n_rows, most, seed)))
+
+
+def _encoded_sample(files: "FileRows", encoder: "Encoder", drawn: Any) -> ArrayRows:
+    """The drawn rows encoded, a piece at a time; each piece is let go once it is."""
+    from scne.rows import numbers
+
+    n = drawn.num_rows
+    inputs, targets = np.empty((n, len(encoder.names))), np.empty((n, len(files.target_names)))
+    weights = None if files.weight_name is None else np.empty(n)
+    pieces = drawn.to_batches(max_chunksize=_ENCODED_ROWS)[::-1]
+    del drawn
+    start = 0
+    while pieces:
+        piece = pieces.pop()
+        rows = slice(start, start + piece.num_rows)
+        inputs[rows] = encoder.transform(piece)
+        for place, name in enumerate(files.target_names):
+            targets[rows, place] = numbers(piece.column(name))
+        if weights is not None:
+            weights[rows] = numbers(piece.column(files.weight_name))
+        start = rows.stop
+        if len(pieces) % 16 == 0:
+            del piece
+            release_memory()
+    return ArrayRows(inputs, targets, weights)
+
+
+def _source(files: "FileRows", encoder: "Encoder", cluster: Cluster | None) -> RowSource | ClusterRows:
+    from scne.rows import encoded_rows
+
+    return encoded_rows(files, encoder) if cluster is None else rows_on_cluster(files, encoder, cluster)
+
+
+def predict_batches(model: Any, files: "FileRows") -> Iterator[tuple[Any, NDArray[np.float64]]]:
+    """Record batches of files with a fitted model's predictions (n, q) for them, in the order of the rows."""
+    files = files.read_as(model.encoder_)
+    total = files.count_rows()
+    rows = stripe_rows(total)
+    done = 0
+    with open_engine(model.device, "float64", model.n_jobs) as engine:
+        for batch in files.batches(rows=rows):
+            outputs = model._outputs(model.encoder_.transform(batch), engine)
+            done += batch.num_rows
+            announce("predicting", -(-done // rows), -(-total // rows), total)
+            yield batch, outputs
+
+
+def predict_files(model: Any, files: "FileRows") -> NDArray[np.float64]:
+    """Predictions (n, q) of all rows of files."""
+    if not hasattr(model, "encoder_"):
+        raise ValueError("This model was fitted on arrays, not on files, and does not know the columns of files.")
+    return np.concatenate([outputs for _, outputs in predict_batches(model, files)])
+
+
+def _to_json(value: Any) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
+
+
+def _from_json(stored: NDArray[np.uint8]) -> Any:
+    return json.loads(stored.tobytes().decode())

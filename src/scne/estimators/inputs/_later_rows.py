@@ -1,0 +1,244 @@
+"""The door for rows that come to a model after its fit: checked against the columns and targets that it knows."""
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.estimators.inputs._dask import is_dask_collection, look_through
+from scne.estimators.inputs._data import CheckedRows, GivenRows, checked_rows
+from scne.estimators.inputs._files import is_file_rows
+from scne.estimators.inputs._weight_scale import scaled_files
+from scne.fitting import StreamedRows, Trend
+from scne.passes import ClusterRows, DeviceEngine, Engine, stripe_rows
+from scne.rows import UNIT_SCALE, ArrayRows, RowBlock, RowSource, WeightScale, is_foreign
+
+
+class LaterRows(NamedTuple):
+    """Rows that a fitted model can learn from.
+
+    Attributes
+    ----------
+    rows : RowSource or ClusterRows
+    sample : callable
+        Gives some of them in memory, as many as were asked for. Those of files are collected while they are read;
+        asking for them before that costs a pass.
+    weight_scale : WeightScale or None
+        How their weights became numbers of rows; None without weights.
+    """
+
+    rows: RowSource | ClusterRows
+    sample: Callable[[], ArrayRows]
+    weight_scale: WeightScale | None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.rows.n_rows
+
+
+def known_scale(model: Any) -> WeightScale:
+    """The scale of the weights of a model's fit: rows that follow count beside those of the fit.
+
+    After a fit without weights, as after those of older model files, a row of weight 2 is two rows.
+    """
+    return getattr(model, "weight_scale_", None) or UNIT_SCALE
+
+
+def later_rows(
+    model: Any, given: GivenRows, sample_size: int | None, seed: int, weight_scale: WeightScale | None
+) -> LaterRows:
+    """Check rows against a fitted model, of which nothing changes.
+
+    Parameters
+    ----------
+    model : fitted network or ensemble
+    given : GivenRows
+    sample_size : int or None
+        Rows of the sample; None is all.
+    seed : int
+        Decides which rows those are.
+    weight_scale : WeightScale or None
+        How weights become numbers of rows; None is by their own ratios.
+    """
+    if is_file_rows(given.X):
+        return _later_files(model, given, sample_size, seed, weight_scale)
+    if is_dask_collection(given.X):
+        seen = look_through(given.X, given.y, given.sample_weight, None, sample_size, seed, weight_scale)
+        _check_columns(model, seen.rows.n_columns, seen.column_names)
+        _check_outputs(model, seen.sample)
+        return LaterRows(seen.rows, lambda: seen.sample, seen.weight_scale)
+    if is_dask_collection(given.y) or is_dask_collection(given.sample_weight):
+        raise TypeError(
+            f"X is a {type(given.X).__name__} in the memory of this process, but y or sample_weight is a Dask "
+            "collection; pass all of them as one or the other."
+        )
+    checked = _rows_in_memory(model, given, weight_scale)
+    rows = checked.rows
+    _check_outputs(model, rows)
+    positions = _positions(rows.n_rows, sample_size, seed)
+    return LaterRows(rows, lambda: rows.take(positions).in_numpy(), checked.weight_scale)
+
+
+def _rows_in_memory(model: Any, given: GivenRows, weight_scale: WeightScale | None) -> CheckedRows:
+    if not is_foreign(given.X):
+        return checked_rows(model, given.X, given.y, given.sample_weight, reset=False, weight_scale=weight_scale)
+    from scne.estimators.inputs._tensors import check_tensors
+
+    # That door gives the columns that it sees to the estimator: to a copy, since the model knows its own.
+    checked = check_tensors(copy.copy(model), given, None, 0, weight_scale)
+    assert isinstance(checked.rows, ArrayRows)
+    _check_columns(model, checked.rows.n_columns, None)
+    return CheckedRows(checked.rows, checked.flat_target, checked.weight_scale)
+
+
+def _later_files(
+    model: Any, given: GivenRows, sample_size: int | None, seed: int, weight_scale: WeightScale | None
+) -> LaterRows:
+    files = given.X
+    for name in ("y", "sample_weight"):
+        if getattr(given, name) is not None:
+            raise ValueError(f"{name} was passed beside rows in files; open_rows names the target and weight columns.")
+    if not hasattr(model, "encoder_"):
+        raise ValueError("This model was fitted on arrays, not on files, and does not know the columns of files.")
+    known = tuple(model.data_["target_names"])
+    if tuple(files.target_names) != known:
+        raise ValueError(
+            f"The rows of {files.path} were opened with target {list(files.target_names)}, but this model was fitted "
+            f"to {list(known)}."
+        )
+    from scne.rows import encoded_rows
+
+    files = scaled_files(files, known=weight_scale)
+    source = encoded_rows(files, model.encoder_)
+    rows = SampledRows(source, _positions(source.n_rows, sample_size, seed))
+    return LaterRows(rows, rows.sample, files.weight_scale)
+
+
+def _positions(n_rows: int, size: int | None, seed: int) -> NDArray[np.int64]:
+    if size is None or size >= n_rows:
+        return np.arange(n_rows)
+    # Arrow comes with it, which those with few rows in memory need not wait for.
+    from scne.rows import sample_positions
+
+    return sample_positions(n_rows, size, seed)
+
+
+def _check_columns(model: Any, n_columns: int, names: list[str] | None) -> None:
+    if n_columns != model.n_features_in_:
+        raise ValueError(
+            f"X has {n_columns} features, but {type(model).__name__} is expecting {model.n_features_in_} features as "
+            "input."
+        )
+    known = getattr(model, "feature_names_in_", None)
+    if names is not None and known is not None and names != list(known):
+        place = next(place for place, pair in enumerate(zip(names, known, strict=True)) if pair[0] != pair[1])
+        raise ValueError(
+            f"Column {place} of X is {names[place]!r}, but it was {known[place]!r} in the fit; the columns must be the "
+            "same, in the same order."
+        )
+
+
+def _check_outputs(model: Any, rows: ArrayRows) -> None:
+    assert rows.targets is not None
+    if rows.targets.shape[1] != model.n_outputs_:
+        raise ValueError(
+            f"y has {rows.targets.shape[1]} output(s), but this {type(model).__name__} was fitted to "
+            f"{model.n_outputs_}; they must be alike."
+        )
+
+
+@dataclass
+class SampledRows:
+    """A source of rows of which some are kept as they are read.
+
+    Attributes
+    ----------
+    source : RowSource
+    positions : ndarray of int
+        Rows to keep, ascending.
+    """
+
+    source: Any
+    positions: NDArray[np.int64]
+    _kept: list[RowBlock] = field(default_factory=list, repr=False)
+    _complete: bool = field(default=False, repr=False)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.source.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        """Number of input columns."""
+        return self.source.n_columns
+
+    def stripes(self, rows: int) -> Iterator[RowBlock]:
+        """Yield the source's stripes."""
+        kept = []
+        for block in self.source.stripes(rows):
+            first, last = np.searchsorted(self.positions, [block.start, block.stop])
+            here = ArrayRows(block.inputs, block.targets, block.weights).take(self.positions[first:last] - block.start)
+            kept.append(RowBlock(block.start, here.inputs, here.targets, here.weights))
+            yield block
+        self._kept, self._complete = kept, True
+
+    def sample(self) -> ArrayRows:
+        """The rows that were kept; reads all of them when that has not been done yet."""
+        if not self._complete:
+            for _ in self.stripes(stripe_rows(self.n_rows)):
+                pass
+        targets = [block.targets for block in self._kept if block.targets is not None]
+        weights = [block.weights for block in self._kept if block.weights is not None]
+        return ArrayRows(
+            np.concatenate([block.inputs for block in self._kept]),
+            np.concatenate(targets),
+            np.concatenate(weights) if weights else None,
+        )
+
+
+@dataclass(frozen=True)
+class _MappedRows:
+    """A source whose blocks are changed as they are read."""
+
+    source: Any
+    change: Callable[[RowBlock], RowBlock]
+
+    @property
+    def n_rows(self) -> int:
+        return self.source.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        return self.source.n_columns
+
+    def stripes(self, rows: int) -> Iterator[RowBlock]:
+        return map(self.change, self.source.stripes(rows))
+
+
+def rows_to_sum(rows: RowSource | ClusterRows, engine: Engine, trend: Trend | None) -> RowSource | ClusterRows:
+    """The rows where an engine runs, with what a trend leaves of their targets.
+
+    Parameters
+    ----------
+    rows : RowSource or ClusterRows
+    engine : Engine
+    trend : Trend or None
+        Taken off the targets.
+    """
+    if isinstance(rows, ClusterRows):
+        if engine.on_device:
+            raise ValueError("device is set, but the rows are on a Dask cluster, which works on processors.")
+        return rows if trend is None else replace(rows, read=_reading(rows.read, trend))
+    placed: RowSource = rows
+    if isinstance(engine, DeviceEngine):
+        placed = (engine.placed(rows) if isinstance(rows, ArrayRows) else None) or StreamedRows(rows, engine)
+    return placed if trend is None else _MappedRows(placed, trend.taken_off)
+
+
+def _reading(read: Callable[..., Iterator[RowBlock]], trend: Trend) -> Callable[..., Iterator[RowBlock]]:
+    return lambda *where: map(trend.taken_off, read(*where))

@@ -1,0 +1,48 @@
+"""The door for rows on which a fitted model's columns are shuffled."""
+
+from typing import Any
+
+import numpy as np
+
+from scne.estimators.inputs._dask import is_dask_collection
+from scne.estimators.inputs._data import checked_rows
+from scne.estimators.inputs._files import is_file_rows
+from scne.estimators.inputs._later_rows import SampledRows
+from scne.rows import ArrayRows
+
+
+def rows_to_shuffle(
+    model: Any, X: Any, y: Any, sample_weight: Any, max_rows: int | None, generator: np.random.RandomState
+) -> ArrayRows:
+    """At most `max_rows` rows with their targets, encoded, for a fitted model."""
+    seed = int(generator.randint(np.iinfo(np.int32).max))
+    if any(is_dask_collection(given) for given in (X, y, sample_weight)):
+        raise TypeError(
+            "X or y is a Dask collection, but rows are shuffled in the memory of this process; pass a sample of them, "
+            "such as X.partitions[0].compute() with the same rows of y."
+        )
+    if is_file_rows(X):
+        rows = _file_rows(model, X, y, sample_weight, max_rows, seed)
+    else:
+        rows = checked_rows(model, X, y, sample_weight, reset=False).rows
+        if max_rows is not None and rows.n_rows > max_rows:
+            from scne.rows import sample_positions
+
+            rows = rows.take(sample_positions(rows.n_rows, max_rows, seed))
+    assert rows.targets is not None
+    if rows.targets.shape[1] != model.n_outputs_:
+        raise ValueError(f"y has {rows.targets.shape[1]} outputs, but the model was fitted to {model.n_outputs_}.")
+    return rows
+
+
+def _file_rows(model: Any, files: Any, y: Any, sample_weight: Any, max_rows: int | None, seed: int) -> ArrayRows:
+    from scne.rows import encoded_rows, sample_positions
+
+    if y is not None or sample_weight is not None:
+        raise ValueError("y or sample_weight was passed beside rows in files; open_rows names both columns.")
+    if not hasattr(model, "encoder_"):
+        raise ValueError("This model was fitted on arrays, not on files, and does not know the columns of files.")
+    if not files.target_names:
+        raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
+    source = encoded_rows(files, model.encoder_)
+    return SampledRows(source, sample_positions(source.n_rows, max_rows or source.n_rows, seed)).sample()

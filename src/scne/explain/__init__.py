@@ -1,0 +1,19 @@
+"""What a fitted model says of itself: importances, the parts of its error, a paragraph in words."""
+
+from scne.explain._decomposition import error_decomposition
+from scne.explain._group_importances import GroupImportances, group_importances
+from scne.explain._paragraph import paragraph
+from scne.explain._permutation import ErrorRises, PermutationImportances, permutation_importances
+from scne.explain._sensitivity import shares, total_effects
+
+__all__ = [
+    "ErrorRises",
+    "GroupImportances",
+    "PermutationImportances",
+    "error_decomposition",
+    "group_importances",
+    "paragraph",
+    "permutation_importances",
+    "shares",
+    "total_effects",
+]

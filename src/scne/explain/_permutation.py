@@ -1,0 +1,127 @@
+"""How much a fitted model's error rises when a column no longer belongs to its row."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.fitting import check_integer, check_threads, mean_output
+from scne.passes import Engine, announce
+from scne.rows import ArrayRows
+
+Name = str | int
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorRises:
+    """How the root mean squared error rose, in units of y, each time that some columns were shuffled.
+
+    Attributes
+    ----------
+    names : tuple of str, or of int
+        Of the columns or groups; positions where columns have no names.
+    repeats : ndarray of shape (k, n_repeats) or (k, n_repeats, n_outputs), as y was
+    """
+
+    names: tuple[Name, ...]
+    repeats: NDArray[np.float64]
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Mean over the repeats, shape (k,) or (k, n_outputs)."""
+        return self.repeats.mean(axis=1)
+
+    @property
+    def std(self) -> NDArray[np.float64]:
+        """Standard deviation over the repeats, shape (k,) or (k, n_outputs)."""
+        return self.repeats.std(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationImportances:
+    """What a model's error rises by when columns, or groups of columns, are shuffled.
+
+    Attributes
+    ----------
+    error : float, or ndarray of shape (n_outputs,) as y was
+        Root mean squared error on the rows as they are, in units of y.
+    columns : ErrorRises
+        Each column of the input by itself; for a model fitted on files the columns of the files.
+    groups : ErrorRises
+        All columns of a group together. Groups of all columns are left out.
+    n_rows : int
+        Rows that were used.
+    """
+
+    error: float | NDArray[np.float64]
+    columns: ErrorRises
+    groups: ErrorRises
+    n_rows: int
+
+
+def permutation_importances(
+    model: Any, rows: ArrayRows, n_repeats: int, generator: np.random.RandomState
+) -> PermutationImportances:
+    """Shuffle every column and every group of a fitted model's input, `n_repeats` times each."""
+    check_integer("n_repeats", n_repeats, 1)
+    flat = model._flat_target
+    columns, groups = _columns(model), _groups(model)
+    with Engine(check_threads(model.n_jobs)) as engine:
+        shuffled = _ShuffledRows(model, rows, engine)
+        total = len(columns) + len(groups)
+        rises = np.empty((total, n_repeats, model.n_outputs_))
+        for place, positions in enumerate([*columns.values(), *groups.values()]):
+            for repeat in range(n_repeats):
+                rises[place, repeat] = shuffled.error(positions, generator.permutation(rows.n_rows)) - shuffled.whole
+            announce("shuffling columns", place + 1, total)
+    if flat:
+        rises = rises[..., 0]
+    return PermutationImportances(
+        float(shuffled.whole[0]) if flat else shuffled.whole,
+        ErrorRises(tuple(columns), rises[: len(columns)]),
+        ErrorRises(tuple(groups), rises[len(columns) :]),
+        rows.n_rows,
+    )
+
+
+class _ShuffledRows:
+    """Errors of a model on rows of which some columns are shuffled; networks that do not see them are not run again."""
+
+    def __init__(self, model: Any, rows: ArrayRows, engine: Engine) -> None:
+        self._layers, self._weights = model._layers(), model._joint_weights()
+        self._scaling, self._rows, self._engine = model.target_scaling_, rows, engine
+        self._inputs = np.array(rows.inputs)
+        self._outputs = [self._output(m) for m in range(len(self._layers))]
+        self.whole = self._error(self._outputs)
+
+    def error(self, columns: NDArray[np.intp], order: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Root mean squared error (q,) with some columns taken from the rows in another order."""
+        self._inputs[:, columns] = self._rows.inputs[np.ix_(order, columns)]
+        seen = [bool(np.isin(columns, layer.columns).any()) for layer in self._layers]
+        outputs = [self._output(m) if sees else self._outputs[m] for m, sees in enumerate(seen)]
+        self._inputs[:, columns] = self._rows.inputs[:, columns]
+        return self._error(outputs)
+
+    def _output(self, member: int) -> NDArray[np.float64]:
+        return mean_output(self._inputs, [self._layers[member]], [self._weights[member]], self._engine)
+
+    def _error(self, outputs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        predictions = self._scaling.undo(sum(outputs) / len(outputs))
+        return np.sqrt(np.average(np.square(predictions - self._rows.targets), axis=0, weights=self._rows.weights))
+
+
+def _columns(model: Any) -> Mapping[Name, NDArray[np.intp]]:
+    """Positions of each column of the input among those that the networks see."""
+    encoder = getattr(model, "encoder_", None)
+    if encoder is not None:
+        sources = np.array(encoder.sources, dtype=object)
+        return {name: np.flatnonzero(sources == name) for name in dict.fromkeys(encoder.sources)}
+    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
+    return {name if isinstance(name, int) else str(name): np.array([place]) for place, name in enumerate(names)}
+
+
+def _groups(model: Any) -> Mapping[Name, NDArray[np.intp]]:
+    groups = getattr(model, "column_groups_", {})
+    return {name: columns for name, columns in groups.items() if len(np.unique(columns)) < model.n_features_in_}

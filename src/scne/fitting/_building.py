@@ -1,0 +1,200 @@
+"""How the hidden layer of a stochastic configuration network comes about: searched by SC-III, and then tuned or not."""
+
+from collections.abc import Sequence
+from contextvars import Context, copy_context
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.fitting._checkpoint import Form
+from scne.fitting._members import Member
+from scne.fitting._site import BuildingSite
+from scne.networks import (
+    ACTIVATIONS,
+    BuiltNetwork,
+    ChosenNodes,
+    HiddenLayer,
+    SearchRows,
+    SearchSettings,
+    TuningSettings,
+    build_network,
+    pool_generator,
+    searches_on_device,
+    tune_nodes,
+    tune_together,
+    tunes_on_device,
+)
+from scne.passes import DeviceEngine, Engine
+from scne.rows import FeatureGroup, InputScaling
+
+# With fewer rows a search takes little time in either precision, and may come close to fitting every row, where single
+# precision would choose nodes by its rounding errors.
+FLOAT32_FROM_ROWS = 5_000
+# Tuned nodes follow their rows closely, so few rows get few of them: one for so many different rows.
+ROWS_PER_TUNED_NODE = 4
+# Rows up to which a search that is followed by tuning on a device is done by the processor, without recorded kernels.
+MOST_TO_SEARCH_HERE = 20_000
+# The random streams of a network's tuning are named apart from those of its pools, whose second name is a node.
+_TUNING_STREAM = 1 << 32
+
+
+@dataclass(frozen=True)
+class NetworkPlan:
+    """The checked settings of a network; the names and meanings are those of `SCNRegressor`."""
+
+    search: SearchSettings
+    pool_rows: int | None
+    tuning_epochs: float
+    search_dtype: str
+    memory_budget: float
+    n_threads: int
+
+    def dtype(self, site: BuildingSite) -> np.dtype:
+        """The type of numbers of the search."""
+        if isinstance(site.engine, DeviceEngine):
+            exact = site.engine.precision == "auto" and self.search_dtype == "float64"
+            return np.dtype("float64" if exact else site.engine.dtype)
+        if self.search_dtype == "auto":
+            return np.dtype(np.float32 if site.rows.n_rows >= FLOAT32_FROM_ROWS else np.float64)
+        return np.dtype(self.search_dtype)
+
+    def basis_bytes(self, site: BuildingSite) -> float:
+        """Memory for the orthonormal basis: a budget of the processor's memory says nothing of a device's."""
+        if isinstance(site.engine, DeviceEngine):
+            return 0.3 * site.engine.free_bytes()
+        return self.memory_budget if site.keeps_basis else 0.0
+
+
+def build_member(plan: NetworkPlan, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
+    """A network on the columns of one group; `index` names its random streams."""
+    scaling, rows = site.prepared(group.columns, plan.dtype(site))
+    found = _searched(plan, rows, group.name, index, site)
+    if plan.tuning_epochs:
+        found = _tuned(plan, rows, found, group.name, index, site)
+    return _member(plan, group, scaling, found)
+
+
+def build_together(plan: NetworkPlan, groups: Sequence[FeatureGroup], site: BuildingSite) -> tuple[Member, ...] | None:
+    """All members, tuned at once on a GPU; None where they do not share their columns, or there is none."""
+    same = all(np.array_equal(group.columns, groups[0].columns) for group in groups)
+    scaling, rows = site.prepared(groups[0].columns, plan.dtype(site))
+    if not (same and plan.tuning_epochs and tunes_on_device(rows)):
+        return None
+    found = _searched_here(plan, rows, groups, site)
+    kept = [_kept_weights(site, m, _shape_of(one)) for m, one in enumerate(found)]
+    tuned = [weights for weights in kept if weights is not None]
+    if len(tuned) < len(groups):
+        tuned = tune_together(
+            rows,
+            [np.vstack([one.weights, one.biases]) for one in found],
+            ACTIVATIONS[plan.search.activation],
+            plan.search.direct_link,
+            TuningSettings(plan.tuning_epochs),
+            [pool_generator(site.seed, m, _TUNING_STREAM) for m in range(len(groups))],
+        )
+        for m, weights in enumerate(tuned):
+            _keep_weights(site, m, weights)
+    return tuple(
+        _member(plan, group, scaling, _with_nodes(one, nodes))
+        for group, one, nodes in zip(groups, found, tuned, strict=True)
+    )
+
+
+def _member(plan: NetworkPlan, group: FeatureGroup, scaling: InputScaling, found: BuiltNetwork) -> Member:
+    activation, linked = plan.search.activation, plan.search.direct_link
+    layer = HiddenLayer(group.columns, scaling, found.weights, found.biases, activation, linked)
+    return Member(group.name, layer, replace(found, chosen=None))
+
+
+def _searched_here(
+    plan: NetworkPlan, rows: SearchRows, groups: Sequence[FeatureGroup], site: BuildingSite
+) -> list[BuiltNetwork]:
+    """What SC-III finds for each network; on few rows the processor's threads are faster than plain kernels."""
+    few = rows.first_training(plan.pool_rows or rows.n_training)
+    if few.n_training > MOST_TO_SEARCH_HERE or searches_on_device(few, plan.search):
+        return [_searched(plan, few, group.name, m, site) for m, group in enumerate(groups)]
+    few = few.in_numpy()
+    alone = replace(site, engine=Engine(1))
+
+    def search(task: tuple[Context, int, FeatureGroup]) -> BuiltNetwork:
+        context, index, group = task
+        return context.run(_searched, plan, few, group.name, index, alone)
+
+    with Engine(plan.n_threads) as engine:
+        return list(engine.map(search, iter([(copy_context(), m, group) for m, group in enumerate(groups)])))
+
+
+def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: BuildingSite) -> BuiltNetwork:
+    """The nodes that SC-III finds on these rows."""
+    settings = plan.search
+    if plan.tuning_epochs:
+        rows = rows.first_training(plan.pool_rows or rows.n_training)
+        most = max(1, rows.n_distinct // ROWS_PER_TUNED_NODE)
+        settings = replace(settings, max_hidden=min(settings.max_hidden, most))
+    elif plan.pool_rows is not None:
+        rows = rows.first_training(plan.pool_rows)
+    stage = f"network-{index}"
+    kept = site.checkpoint.load(stage, _nodes_form(rows.n_columns)) if site.checkpoint else None
+    found = build_network(
+        rows,
+        settings,
+        site.seed,
+        index,
+        site.engine,
+        plan.basis_bytes(site),
+        f"building {name}",
+        ChosenNodes(**kept) if kept else None,
+        partial(site.keep, stage) if site.checkpoint else None,
+    )
+    if site.checkpoint and found.chosen:
+        site.checkpoint.save(stage, found.chosen._asdict())
+    return found
+
+
+def _tuned(
+    plan: NetworkPlan, rows: SearchRows, found: BuiltNetwork, name: str, index: int, site: BuildingSite
+) -> BuiltNetwork:
+    """The same nodes after tuning on all rows of the search."""
+    kept = _kept_weights(site, index, _shape_of(found))
+    if kept is not None:
+        return _with_nodes(found, kept)
+    # Steps of a few hundred rows each: the processor takes them, wherever the rows are.
+    weights = tune_nodes(
+        rows.in_numpy(),
+        np.vstack([found.weights, found.biases]),
+        ACTIVATIONS[plan.search.activation],
+        plan.search.direct_link,
+        TuningSettings(plan.tuning_epochs),
+        pool_generator(site.seed, index, _TUNING_STREAM),
+        f"tuning {name}",
+    )
+    _keep_weights(site, index, weights)
+    return _with_nodes(found, weights)
+
+
+def _nodes_form(n_columns: int) -> dict[str, Form]:
+    """What the nodes that a checkpoint holds look like."""
+    return {"weights": ("float64", "k", n_columns + 1), "scopes": ("float64", "k"), "contractions": ("float64", "k")}
+
+
+def _kept_weights(site: BuildingSite, index: int, shape: tuple[int, int]) -> NDArray[np.float64] | None:
+    """The tuned weights (d + 1, L) of a network, where a checkpoint has them."""
+    kept = site.checkpoint.load(f"tuned-{index}", {"weights": ("float64", *shape)}) if site.checkpoint else None
+    return None if kept is None else kept["weights"]
+
+
+def _shape_of(found: BuiltNetwork) -> tuple[int, int]:
+    """Of a network's weights with the biases as the last row."""
+    return found.weights.shape[0] + 1, found.weights.shape[1]
+
+
+def _keep_weights(site: BuildingSite, index: int, weights: NDArray[np.float64]) -> None:
+    if site.checkpoint:
+        site.checkpoint.save(f"tuned-{index}", {"weights": weights})
+
+
+def _with_nodes(found: BuiltNetwork, weights: NDArray[np.float64]) -> BuiltNetwork:
+    """The same search with other weights (d + 1, L), the biases being the last row."""
+    return replace(found, weights=np.ascontiguousarray(weights[:-1]), biases=weights[-1].copy())

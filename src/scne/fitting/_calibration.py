@@ -1,0 +1,198 @@
+"""Prediction intervals by split conformal prediction: how wrong the fit was on rows that it had not seen.
+
+For a row from where the training rows came from, |y - prediction| is below the k-th smallest of n such errors with a
+probability of k / (n + 1), whatever the model and the noise are (Vovk, Gammerman and Shafer 2005). So the interval of
+level p is the prediction and, to both sides, the error number ceil((n + 1) p). It has the same width everywhere.
+
+The errors must come from weights that were solved without the rows which measure them. The model that is kept is solved
+on all rows and fits them closer than it fits new ones: its own errors there would make every interval too narrow.
+What is left is small: the held-out rows had a say in the number of nodes, lambda and the ridge, which narrows the
+intervals a little, and the kept model has seen more rows than the one that was measured, which widens them a little.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.fitting._members import mean_output
+from scne.fitting._parameters import check_real
+from scne.fitting._site import BuildingSite
+from scne.fitting._trend import Trend
+from scne.networks import HiddenLayer
+from scne.passes import Engine
+from scne.rows import Array, ArrayRows, cast, like, namespace_of, to_numpy
+
+# Errors that a model keeps: the coverage of an interval is then at most 1/10,001 above what all errors would give.
+MOST_ERRORS = 10_000
+# Keeps rounding from moving a place that is a whole number, such as 0.9 times 10, on to the next.
+_ROUNDING = 1e-9
+
+
+class PredictionInterval(NamedTuple):
+    """Predictions and the ends of their intervals, each of shape (n,) or (n, q).
+
+    Attributes
+    ----------
+    prediction, lower, upper : ndarray, or Dask array
+    """
+
+    prediction: Any
+    lower: Any
+    upper: Any
+
+
+class HeldOutOutputs(NamedTuple):
+    """What weights that have not seen some rows say of them.
+
+    Attributes
+    ----------
+    rows : ArrayRows
+        The rows that a fit held out.
+    outputs : array of shape (n, q)
+        In units of y, where the rows live.
+    """
+
+    rows: ArrayRows
+    outputs: Array
+
+    @property
+    def errors(self) -> NDArray[np.float64]:
+        """Their absolute errors, as a model keeps them (see `kept_errors`)."""
+        assert self.rows.targets is not None
+        return kept_errors(namespace_of(self.outputs).abs(self.outputs - self.rows.targets), self.rows.weights)
+
+
+def held_out_outputs(
+    site: BuildingSite,
+    layers: Sequence[HiddenLayer],
+    weights: NDArray[np.float64],
+    weights_without: Callable[[], NDArray[np.float64]] | None,
+    threads: int,
+) -> HeldOutOutputs | None:
+    """Outputs for the rows that a fit held out, of weights that have not seen them.
+
+    Parameters
+    ----------
+    site : BuildingSite
+    layers : sequence of HiddenLayer
+    weights : ndarray of shape (L, q)
+        Of the model that is kept. They have not seen validation rows that the user gave.
+    weights_without : callable or None
+        Solves for the weights without the rows that were held out; None where that is not possible.
+    threads : int
+
+    Returns
+    -------
+    HeldOutOutputs, or None when no row was held out
+    """
+    if site.watched is not None:
+        rows = site.watched
+    elif site.validation is not None and weights_without is not None:
+        rows, weights = site.rows.take(site.validation), weights_without()
+    else:
+        return None
+    if not np.isfinite(weights).all():
+        # An iteration that diverged.
+        return None
+    ends = np.cumsum([layer.n_outputs for layer in layers])[:-1]
+    with nullcontext(site.engine) if site.engine.on_device else Engine(threads) as engine:
+        outputs = mean_output(rows.inputs, layers, np.split(np.ascontiguousarray(weights), ends), engine)
+    return HeldOutOutputs(rows, site.target_scaling.undo(outputs))
+
+
+_listener: ContextVar[Callable[[HeldOutOutputs], None] | None] = ContextVar("scne_held_out_listener", default=None)
+
+
+@contextmanager
+def hearing_held_out(listener: Callable[[HeldOutOutputs], None]) -> Iterator[None]:
+    """Hand what fits inside the block say of their held-out rows to a function; a model itself keeps no row."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def errors_to_keep(judged: HeldOutOutputs | None, trend: Trend | None = None) -> NDArray[np.float64] | None:
+    """The errors that a model keeps of its held-out rows, once a listener has seen the rows; None without rows.
+
+    A trend that was taken off the targets before the fit is added again for the listener; errors do not change by it.
+    """
+    if judged is None:
+        return None
+    listener = _listener.get()
+    if listener is not None:
+        listener(judged if trend is None else _with_trend(judged, trend))
+    return judged.errors
+
+
+def _with_trend(judged: HeldOutOutputs, trend: Trend) -> HeldOutOutputs:
+    rows = judged.rows
+    assert rows.targets is not None
+    line = trend.apply(rows.inputs)
+    return HeldOutOutputs(ArrayRows(rows.inputs, rows.targets + line, rows.weights), judged.outputs + line)
+
+
+def kept_errors(errors: Array, weights: Array | None = None) -> NDArray[np.float64]:
+    """At most MOST_ERRORS order statistics of each column, chosen so that n need not be known.
+
+    Of m that are kept the j-th is the least error that a share of j / (m + 1) of the rows, a new one among them, does
+    not exceed: all errors when n = m, and else error number ceil(j (n + 1) / (m + 1)). Rows count by their weights; a
+    new one has their mean.
+
+    Examples
+    --------
+    >>> kept_errors(np.array([[3.0], [1.0], [2.0]])).ravel()
+    array([1., 2., 3.])
+    >>> kept_errors(np.arange(1.0, 20_002.0)[:, None])[[0, -1], 0].tolist()  # of 20,001 errors
+    [2.0, 20000.0]
+    """
+    xp = namespace_of(errors)
+    if weights is not None:
+        counted = xp.nonzero(weights > 0)[0]
+        errors, weights = xp.take(errors, counted, axis=0), cast(xp.take(weights, counted, axis=0), "float64")
+    n = errors.shape[0]
+    m = min(n, MOST_ERRORS)
+    if weights is None:
+        shares = xp.ones_like(errors[:, 0]) * (1.0 / (n + 1))
+    else:
+        shares = weights / (xp.sum(weights) * (1.0 + 1.0 / n))
+    wanted = like(np.arange(1, m + 1) / (m + 1) - _ROUNDING, errors)
+    kept = []
+    for output in range(errors.shape[1]):
+        order = xp.argsort(errors[:, output], stable=True)
+        places = xp.searchsorted(xp.cumulative_sum(xp.take(shares, order, axis=0)), wanted)
+        kept.append(xp.take(errors[:, output], xp.take(order, xp.clip(places, 0, n - 1), axis=0), axis=0))
+    return to_numpy(xp.stack(kept, axis=1))
+
+
+def half_widths(model: Any, interval: Any) -> NDArray[np.float64]:
+    """How far the interval of a level reaches to each side, for each output of a fitted model, shape (q,)."""
+    level = check_real("interval", interval, below=1.0, open_left=True)
+    errors = getattr(model, "calibration_", None)
+    if errors is None:
+        raise ValueError(
+            "This model cannot give prediction intervals, because it knows no errors on rows that its fit held out: "
+            "pass X_val and y_val to fit, or give the SCNRegressor a validation_fraction. (A reweighted model, one "
+            "fitted with matrix_free=True and a validation_fraction, and one from a file of an older scne know none "
+            "either.)"
+        )
+    n = len(errors)
+    place = max(1, ceil((n + 1) * level - _ROUNDING))
+    if place > n:
+        raise ValueError(
+            f"interval is {interval!r}, but {n} held-out rows are enough for at most {n / (n + 1):.4g}; ask for less, "
+            "or hold out more rows (X_val, or validation_fraction)."
+        )
+    return errors[place - 1]
+
+
+def around(prediction: Any, widths: NDArray[np.float64], flat: bool) -> PredictionInterval:
+    """Intervals of the given half widths, for predictions of shape (n, q), or (n,) when there is one flat output."""
+    reach = widths[0] if flat else widths
+    return PredictionInterval(prediction, prediction - reach, prediction + reach)

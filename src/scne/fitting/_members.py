@@ -1,0 +1,439 @@
+"""From checked rows to solved weights: the steps that every estimator shares."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import reduce
+from itertools import islice
+from operator import add
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.fitting._checkpoint import Checkpoint, Form
+from scne.fitting._sizes import check_input_sizes, check_target_spread
+from scne.ncl import EnsembleSystem, MatrixFreeSystem
+from scne.networks import BuiltNetwork, HiddenLayer, each_outputs, joint_outputs, rows_at_once
+from scne.passes import (
+    ClusterRows,
+    DeviceEngine,
+    Engine,
+    SystemSums,
+    announce,
+    is_out_of_memory,
+    range_rows,
+    stripe_rows,
+    system_sums,
+)
+from scne.rows import (
+    Array,
+    ArrayRows,
+    ColumnScaling,
+    ColumnStatistics,
+    RowBlock,
+    RowSource,
+    content_keys,
+    input_statistics,
+    is_foreign,
+    learn_scaling,
+    like,
+    namespace_of,
+    target_statistics,
+    to_numpy,
+)
+
+Result = TypeVar("Result")
+BlockStatistics = tuple[ColumnStatistics, ColumnStatistics]
+AnyRows = RowSource | ClusterRows
+# Below this many different rows a held-out share says more about itself than about the model.
+FEWEST_TO_HOLD_OUT = 40
+# Rows among which so many different ones are looked for first.
+_LOOKED_AT_FIRST = 1_024
+# Bytes of a stripe that is on its way to a device.
+_STREAMED_BYTES = 1 << 27
+
+
+def row_results(
+    rows: AnyRows,
+    kernel: Callable[[RowBlock], Result],
+    combine: Callable[[Result, Result], Result],
+    engine: Engine,
+    stage: str,
+    done: int = 0,
+    row_bytes: int = 1,
+) -> Iterator[tuple[int, Result]]:
+    """A kernel's results in the order of the rows: one per range of stripes (`range_rows`), here and on a cluster.
+
+    Parameters
+    ----------
+    rows : RowSource or ClusterRows
+    kernel, combine : callable
+        The results of a range are combined where they are computed.
+    engine : Engine
+    stage : str
+        What is announced.
+    done : int
+        Stripes at the beginning to leave out; on a device, rows.
+    row_bytes : int
+        What the kernel needs for each row on a device.
+
+    Yields
+    ------
+    done : int
+        Stripes, or on a device rows, that the results so far, and those left out, cover.
+    result
+    """
+    if isinstance(rows, ClusterRows):
+        yield from rows.results(kernel, combine, done, stage)
+        return
+    if isinstance(engine, DeviceEngine):
+        yield from _device_results(rows, kernel, combine, engine, stage, row_bytes, done)
+        return
+    step = stripe_rows(rows.n_rows)
+    n_stripes = -(-rows.n_rows // step)
+    # Sums are grouped as workers would group them, so that both have the same bits.
+    group = range_rows(rows.n_rows) // step
+    held: list[Result] = []
+    for part in engine.map(kernel, islice(rows.stripes(step), done, None)):
+        held = [combine(held[0], part)] if held else [part]
+        done += 1
+        announce(stage, done, n_stripes, rows.n_rows)
+        if done % group == 0 or done == n_stripes:
+            yield done, held.pop()
+
+
+def _device_results(
+    rows: RowSource,
+    kernel: Callable[[RowBlock], Result],
+    combine: Callable[[Result, Result], Result],
+    engine: DeviceEngine,
+    stage: str,
+    row_bytes: int,
+    done: int = 0,
+) -> Iterator[tuple[int, Result]]:
+    """The same on a device, where rows are counted instead of stripes, whose length depends on what memory is free.
+
+    A stripe that the memory cannot take after all is halved until it can.
+    """
+
+    def halved(block: RowBlock) -> Result:
+        try:
+            return kernel(block)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error) or block.n_rows < 2:
+                raise
+        half = block.n_rows // 2
+        return combine(halved(block.part(slice(0, half))), halved(block.part(slice(half, block.n_rows))))
+
+    if done >= rows.n_rows:
+        return
+    step = engine.stripe_rows(rows.n_rows, row_bytes)
+    if not isinstance(rows, ArrayRows):
+        # What comes from the host stripe by stripe overlaps with the work only in small pieces.
+        step = min(step, max(1_024, _STREAMED_BYTES // (8 * rows.n_columns)))
+    n_stripes = -(-rows.n_rows // step)
+    for number, block in enumerate(rows.stripes(step), start=1):
+        if block.stop > done:
+            yield block.stop, halved(block.part(slice(max(0, done - block.start), block.n_rows)))
+        announce(stage, number, n_stripes, rows.n_rows)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A base model of an ensemble, without its output weights.
+
+    Attributes
+    ----------
+    name : str
+        Of its feature group.
+    layer : HiddenLayer
+    search : BuiltNetwork or None
+        How the layer was found; None when it was drawn, as in an RVFL network.
+    """
+
+    name: str
+    layer: HiddenLayer
+    search: BuiltNetwork | None
+
+
+def learn_scalings(
+    rows: AnyRows,
+    scaling: str,
+    target_scaling: str,
+    clip_inputs: bool,
+    engine: Engine,
+    checkpoint: Checkpoint | None = None,
+    known: BlockStatistics | None = None,
+    names: Sequence[str] | None = None,
+) -> tuple[ColumnScaling, ColumnScaling]:
+    """Scalings of the inputs and of the targets, from one pass over the rows unless their statistics are known.
+
+    `names` of the columns are for the error that numbers of an absurd size get.
+    """
+    form = {**statistics_form("inputs", rows.n_columns), **statistics_form("targets", "q")}
+    kept = checkpoint.load("statistics", form, statistics_hold) if checkpoint and known is None else None
+    if known is not None:
+        inputs, targets = known
+    elif kept is None:
+        inputs, targets = _all_statistics(rows, engine)
+        if checkpoint:
+            checkpoint.save(
+                "statistics", {**statistics_to_store("inputs", inputs), **statistics_to_store("targets", targets)}
+            )
+    else:
+        inputs, targets = stored_statistics("inputs", kept), stored_statistics("targets", kept)
+    check_input_sizes(inputs, scaling, names)
+    check_target_spread(targets)
+    return learn_scaling(inputs, scaling, clip_inputs), learn_scaling(targets, target_scaling)
+
+
+def _all_statistics(rows: AnyRows, engine: Engine) -> BlockStatistics:
+    if isinstance(rows, ClusterRows):
+        # Statistics are small: they come one per stripe, so that adding them up gives the bits of a fit in one process
+        # and with them the same scaling, on which every choice of a node depends.
+        partitions = rows.results(lambda block: [block_statistics(block)], add, 0, "reading columns")
+        return reduce(combined_statistics, (found for _, stripes in partitions for found in stripes))
+    if isinstance(engine, DeviceEngine):
+        stage, row_bytes = "reading columns", 32 * rows.n_columns
+        stripes = _device_results(rows, block_statistics, combined_statistics, engine, stage, row_bytes)
+        return reduce(combined_statistics, (found for _, found in stripes))
+    step = stripe_rows(rows.n_rows)
+    blocks = announced(rows.stripes(step), "reading columns", -(-rows.n_rows // step), rows.n_rows)
+    return engine.reduce(block_statistics, blocks, combined_statistics)
+
+
+def block_statistics(block: RowBlock) -> BlockStatistics:
+    """Statistics of a block's inputs and targets: the kernel of the scaling pass."""
+    return input_statistics(block), target_statistics(block)
+
+
+def combined_statistics(left: BlockStatistics, right: BlockStatistics) -> BlockStatistics:
+    """Statistics of both sets of rows."""
+    return left[0].combined(right[0]), left[1].combined(right[1])
+
+
+def statistics_to_store(prefix: str, statistics: ColumnStatistics) -> dict[str, Any]:
+    """Statistics as named arrays."""
+    return {f"{prefix}_{name}": value for name, value in vars(statistics).items()}
+
+
+def statistics_hold(arrays: dict[str, NDArray[Any]]) -> bool:
+    """Whether arrays of `statistics_to_store` can be statistics of anything."""
+    return all(
+        arrays[f"{prefix}_weight"] > 0
+        and (arrays[f"{prefix}_squares"] >= 0).all()
+        and (arrays[f"{prefix}_smallest"] <= arrays[f"{prefix}_largest"]).all()
+        for prefix in ("inputs", "targets")
+    )
+
+
+def statistics_form(prefix: str, columns: int | str) -> dict[str, Form]:
+    """What arrays of `statistics_to_store` look like."""
+    vectors = {f"{prefix}_{field.name}": ("float64", columns) for field in fields(ColumnStatistics)}
+    return {**vectors, f"{prefix}_weight": ("float64",)}
+
+
+def stored_statistics(prefix: str, arrays: dict[str, NDArray[Any]]) -> ColumnStatistics:
+    """Statistics from arrays of `statistics_to_store`."""
+    weight, *columns = (arrays[f"{prefix}_{field.name}"] for field in fields(ColumnStatistics))
+    return ColumnStatistics(float(weight), *columns)
+
+
+def announced(blocks: Iterable[RowBlock], stage: str, total: int, rows: int) -> Iterator[RowBlock]:
+    """The blocks as they are, announcing each as it is handed out."""
+    for done, block in enumerate(blocks, start=1):
+        announce(stage, done, total, rows)
+        yield block
+
+
+def validation_rows(rows: ArrayRows, fraction: float, seed: int) -> NDArray[np.intp] | None:
+    """A random share of the rows that count, to be watched instead of fitted; None when too few to judge by."""
+    xp = namespace_of(rows.inputs)
+    counted = None if rows.weights is None else xp.nonzero(rows.weights)[0]
+    n = rows.n_rows if counted is None else counted.shape[0]
+    if n < FEWEST_TO_HOLD_OUT or not _differ(rows.inputs, counted, n):
+        return None
+    share = min(max(1, round(fraction * n)), n - 1)
+    # Drawn here, so that the same rows are held out wherever they live.
+    drawn = np.random.default_rng(seed).permutation(n)[:share]
+    return drawn if counted is None else to_numpy(xp.take(counted, like(drawn, counted), axis=0))
+
+
+def _differ(inputs: Array, counted: Array | None, n: int) -> bool:
+    """Whether enough of the rows that count differ from each other; the first ones nearly always tell."""
+
+    def among(first: int) -> Array:
+        return inputs[:first, :] if counted is None else namespace_of(inputs).take(inputs, counted[:first], axis=0)
+
+    # A device takes as long to be told what to do with few rows as with many.
+    if len(np.unique(content_keys(to_numpy(among(min(n, _LOOKED_AT_FIRST)))))) >= FEWEST_TO_HOLD_OUT:
+        return True
+    keys = content_keys(among(n))
+    return namespace_of(keys).unique_values(keys).shape[0] >= FEWEST_TO_HOLD_OUT
+
+
+def ensemble_system(
+    rows: AnyRows,
+    layers: Sequence[HiddenLayer],
+    target_scaling: ColumnScaling,
+    engine: Engine,
+    checkpoint: Checkpoint | None = None,
+    stage: str = "summing rows",
+) -> EnsembleSystem:
+    """G, g and y'y of the ensemble in one pass over the rows (Eq. (25) without its coefficients)."""
+    # The kernel travels to other machines, and an engine cannot.
+    precision = engine.sum_dtype
+
+    def kernel(block: RowBlock) -> SystemSums:
+        # What overflows is refused in words, below.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return system_sums(block, lambda inputs: joint_outputs(layers, inputs, precision), target_scaling)
+
+    part_of_fit = "sums on a device" if engine.on_device else "sums"
+    L = sum(layer.n_outputs for layer in layers)
+    form: dict[str, Form] = {
+        "gram": ("float64", L, L),
+        "moments": ("float64", L, "q"),
+        "target_square": ("float64", "q"),
+        "weight": ("float64",),
+        "done": ("int64",),
+    }
+    kept = checkpoint.load(part_of_fit, form, _sums_hold) if checkpoint else None
+    done = 0 if kept is None else int(kept.pop("done"))
+    total = None if kept is None else SystemSums(**{name: _where(engine, value) for name, value in kept.items()})
+    width = L + 3 * max(len(layer.scaling.feature_columns) for layer in layers)
+    results = row_results(rows, kernel, SystemSums.added, engine, stage, done, row_bytes=16 * width)
+    for done, part in results:
+        # What comes from another process may be read-only, and sums are added in place.
+        total = (part if engine.on_device else part.in_numpy()) if total is None else total.added(part)
+        if checkpoint and checkpoint.is_due:
+            checkpoint.save(part_of_fit, {**total.in_numpy()._asdict(), "done": done})
+    assert total is not None
+    sums = total.in_numpy()
+    if checkpoint:
+        checkpoint.save(part_of_fit, {**sums._asdict(), "done": done})
+    if not all(np.isfinite(part).all() for part in (sums.gram, sums.moments, sums.target_square)):
+        raise ValueError(
+            "The sums over the rows overflow: inputs or targets are too large for double precision as they are scaled; "
+            "rescale them, or use scaling='0-1' and target_scaling='standard'."
+        )
+    return EnsembleSystem(
+        gram=sums.gram,
+        moments=sums.moments,
+        target_square=sums.target_square,
+        n_rows=float(sums.weight),
+        sizes=tuple(layer.n_outputs for layer in layers),
+    )
+
+
+def _sums_hold(arrays: dict[str, NDArray[Any]]) -> bool:
+    """Whether arrays can be sums over rows, and the number of stripes that they were taken of."""
+    squares = arrays["gram"].diagonal(), arrays["target_square"]
+    return bool(arrays["weight"] > 0 and arrays["done"] > 0 and all((values >= 0).all() for values in squares))
+
+
+def _where(engine: Engine, values: NDArray[Any]) -> Any:
+    """An array of this process's memory where an engine works."""
+    return engine.put(values) if isinstance(engine, DeviceEngine) else values
+
+
+def matrix_free_system(
+    rows: RowSource, layers: Sequence[HiddenLayer], target_scaling: ColumnScaling, engine: Engine
+) -> MatrixFreeSystem:
+    """The same system without the off-diagonal blocks of G: every product with G is a pass over the rows (identity 6).
+
+    N sum L_m^2 flops to set up instead of N L^2, and sum L_m^2 numbers instead of L^2.
+    """
+    alone = [ensemble_system(rows, [layer], target_scaling, engine) for layer in layers]
+    sizes = tuple(layer.n_outputs for layer in layers)
+    starts = np.cumsum([0, *sizes])
+
+    def product_of(members: Sequence[int], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows of G @ weights that belong to some members: H_m'(sum_q H_q b_q)."""
+
+        def kernel(block: RowBlock) -> NDArray[np.float64]:
+            total = sum(
+                layer.outputs(block.inputs) @ weights[start : start + size]
+                for layer, start, size in zip(layers, starts, sizes, strict=False)
+            )
+            if block.weights is not None:
+                total = total * block.weights[:, None]
+            return np.vstack([layers[m].outputs(block.inputs).T @ total for m in members])
+
+        return engine.reduce(kernel, rows.stripes(stripe_rows(rows.n_rows)), np.add)
+
+    return MatrixFreeSystem(
+        diagonal_blocks=tuple(system.gram for system in alone),
+        moments=np.vstack([system.moments for system in alone]),
+        target_square=alone[0].target_square,
+        n_rows=alone[0].n_rows,
+        sizes=sizes,
+        product_fn=lambda weights: product_of(range(len(layers)), weights),
+        product_rows_fn=lambda member, weights: product_of([member], weights),
+    )
+
+
+def member_outputs(
+    inputs: NDArray, layers: Sequence[HiddenLayer], weights: Sequence[NDArray[np.float64]], engine: Engine
+) -> NDArray[np.float64]:
+    """Every member's output in scaled target units, shape (M, n, q)."""
+    if is_foreign(inputs) or engine.on_device:
+        parts = [
+            [xp_product(hidden, weights[m]) for m, hidden in enumerate(each_outputs(layers, block))]
+            for block in device_blocks(inputs, layers, engine)
+        ]
+        xp = namespace_of(parts[0][0])
+        joined = xp.concat([xp.stack(part) for part in parts], axis=1)
+        return joined if is_foreign(inputs) else to_numpy(joined)
+    q = weights[0].shape[1]
+    outputs = np.empty((len(layers), len(inputs), q))
+
+    def write(block: RowBlock) -> None:
+        for m, hidden in enumerate(each_outputs(layers, block.inputs)):
+            outputs[m, block.start : block.stop] = hidden @ weights[m]
+
+    engine.run(write, ArrayRows(inputs).stripes(_prediction_rows(layers)))
+    return outputs
+
+
+def mean_output(
+    inputs: NDArray, layers: Sequence[HiddenLayer], weights: Sequence[NDArray[np.float64]], engine: Engine
+) -> NDArray[np.float64]:
+    """The ensemble's output (1/M) sum_m f_m in scaled target units, shape (n, q)."""
+    if is_foreign(inputs) or engine.on_device:
+        means = []
+        for block in device_blocks(inputs, layers, engine):
+            pairs = zip(each_outputs(layers, block), weights, strict=True)
+            total = sum(xp_product(hidden, beta) for hidden, beta in pairs) / len(layers)
+            # What came from this process's memory goes back there, block by block.
+            means.append(total if is_foreign(inputs) else to_numpy(total))
+        return namespace_of(means[0]).concat(means, axis=0)
+    outputs = np.empty((len(inputs), weights[0].shape[1]))
+
+    def write(block: RowBlock) -> None:
+        total = sum(hidden @ beta for hidden, beta in zip(each_outputs(layers, block.inputs), weights, strict=True))
+        outputs[block.start : block.stop] = total / len(layers)
+
+    engine.run(write, ArrayRows(inputs).stripes(_prediction_rows(layers)))
+    return outputs
+
+
+def xp_product(hidden: Any, weights: NDArray[np.float64]) -> Any:
+    """Hidden outputs times weights that live in this process's memory."""
+    return namespace_of(hidden).matmul(hidden, like(weights, hidden))
+
+
+def device_blocks(inputs: Any, layers: Sequence[HiddenLayer], engine: Engine) -> Iterator[Any]:
+    """The rows in blocks on the device of an engine, or where they are."""
+    if not isinstance(engine, DeviceEngine):
+        engine = DeviceEngine(inputs)
+    widest = max(layer.n_outputs + 3 * len(layer.scaling.feature_columns) for layer in layers)
+    step = engine.stripe_rows(inputs.shape[0], 16 * widest)
+    for start in range(0, inputs.shape[0], step):
+        yield engine.put(inputs[start : min(start + step, inputs.shape[0]), :], "float64")
+
+
+def _prediction_rows(layers: Sequence[HiddenLayer]) -> int:
+    # Hidden outputs of one member at a time are held, about 4 MB a thread.
+    widest = max(layer.n_outputs for layer in layers)
+    return min(rows_at_once(layers), max(256, (1 << 22) // (8 * max(1, widest)) // 256 * 256))

@@ -1,0 +1,258 @@
+"""The linear part of a target, taken off before networks are built and added again to what they say.
+
+On few noisy rows a plain linear model is hard to beat, and networks that have to draw straight lines with bent nodes
+lose to it. With the linear part off, what networks are left with is small where there is little more to find, and the
+ridge that is chosen for them may make nearly nothing of it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from scne.fitting._sizes import check_input_sizes
+from scne.fitting._training import TrainingData
+from scne.networks import HiddenLayer
+from scne.passes import ClusterRows
+from scne.rows import (
+    Array,
+    ArrayRows,
+    ColumnScaling,
+    ColumnStatistics,
+    RampScaling,
+    RowBlock,
+    RowSource,
+    cast,
+    column_statistics,
+    is_numpy,
+    learn_scaling,
+    like,
+    namespace_of,
+    to_numpy,
+)
+
+# Numbers that are scaled, or whose statistics are taken, at a time.
+_NUMBERS_AT_A_TIME = 1 << 20
+# Ridges that are tried, relative to the mean diagonal of the columns' Gram matrix.
+_RELATIVE_RIDGES = np.geomspace(1e-6, 1e3, 19)
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A linear function of the columns.
+
+    Attributes
+    ----------
+    scaling : ColumnScaling
+        Of all columns, to mean 0 and deviation 1.
+    weights : ndarray of shape (d, q)
+        In units of y for a column's deviation.
+    """
+
+    scaling: ColumnScaling
+    weights: NDArray[np.float64]
+
+    @cached_property
+    def layer(self) -> HiddenLayer:
+        """A hidden layer without nodes, whose direct links pass all columns on."""
+        return _links(self.scaling)
+
+    def apply(self, inputs: Array) -> Array:
+        """Its values (n, q), in units of y."""
+        columns = self.layer.outputs(inputs)
+        return columns @ like(self.weights, columns)
+
+    def taken_off(self, block: RowBlock) -> RowBlock:
+        """The same rows with what is left of their targets."""
+        assert block.targets is not None
+        return replace(block, targets=block.targets - self.apply(block.inputs))
+
+
+def _links(scaling: ColumnScaling) -> HiddenLayer:
+    d, none = scaling.n_columns, np.empty(0)
+    # Without ramps, but with far values limited as those of the networks are.
+    limited = RampScaling(scaling, np.empty(0, dtype=np.intp), none, none)
+    return HiddenLayer(np.arange(d), limited, np.empty((d, 0)), none, "tanh", direct_link=True)
+
+
+def learn_trend(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> Trend:
+    """Ridge regression on standardised columns, its ridge by generalised cross-validation.
+
+    Its constant is left to the scaling of the targets. With `places` it is learned on some of the rows.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((100, 2))
+    >>> trend = learn_trend(ArrayRows(X, X @ [[3.0], [0.0]]))
+    >>> left = 3 * X[:, :1] - trend.apply(X)  # all but a constant
+    >>> bool(left.std() < 0.01)
+    True
+    """
+    return learn_line(rows, places)[0]
+
+
+def learn_line(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> tuple[Trend, NDArray[np.float64]]:
+    """The same, and its constant: what the mean of the targets is above that of the trend, shape (q,).
+
+    In this process's memory the scaled columns of the rows are held once, beside the rows themselves.
+    """
+    if not is_numpy(rows.inputs):
+        return _line_on_device(rows if places is None else rows.take(places))
+    assert rows.targets is not None
+    chosen = slice(None) if places is None else places
+    targets = rows.targets[chosen]
+    counts = np.ones(len(targets)) if rows.weights is None else np.asarray(rows.weights[chosen], dtype=np.float64)
+    total = float(len(targets)) if rows.weights is None else float(np.sum(counts))
+    scaling = _standard(_statistics(rows, places))
+    columns = _filled(np.empty((len(targets), rows.n_columns)), rows, places, scaling)
+    columns -= counts @ columns / total
+    left = targets - counts @ targets / total
+    if rows.weights is not None:
+        root = np.sqrt(counts)[:, None]
+        columns *= root
+        left = root * left
+    gram, moments, spread = columns.T @ columns, columns.T @ left, float(np.sum(left * left))
+    # Of thousands of columns the eigenvectors are as large as the rows.
+    del columns
+    weights = _ridge_weights(gram, moments, spread, total)
+    del gram
+    columns = _filled(np.empty((len(targets), rows.n_columns)), rows, places, scaling)
+    return Trend(scaling, weights), counts @ (targets - columns @ weights) / total
+
+
+def _standard(statistics: ColumnStatistics) -> ColumnScaling:
+    check_input_sizes(statistics, "standard", way_out="fit without a linear trend (trend='none')")
+    return learn_scaling(statistics, "standard", clip=True)
+
+
+def _statistics(rows: ArrayRows, places: NDArray[np.intp] | None) -> ColumnStatistics:
+    """Statistics of the columns of some rows, a few columns at a time: each has its own."""
+    chosen = slice(None) if places is None else places
+    weights = None if rows.weights is None else rows.weights[chosen]
+    n = rows.n_rows if places is None else len(places)
+    step = max(1, _NUMBERS_AT_A_TIME // max(1, n))
+    parts = [
+        column_statistics(rows.inputs[:, first : first + step][chosen], weights)
+        for first in range(0, rows.n_columns, step)
+    ]
+    return ColumnStatistics(
+        parts[0].weight,
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("mean", "squares", "smallest", "largest")
+        ),
+    )
+
+
+def _filled(
+    out: NDArray[np.float64], rows: ArrayRows, places: NDArray[np.intp] | None, scaling: ColumnScaling
+) -> NDArray[np.float64]:
+    """The scaled columns of some rows, written into an array a few rows at a time."""
+    layer = _links(scaling)
+    step = max(1, _NUMBERS_AT_A_TIME // max(1, rows.n_columns))
+    for first in range(0, len(out), step):
+        part = slice(first, min(first + step, len(out)))
+        out[part] = layer.outputs(rows.inputs[part if places is None else places[part]])
+    return out
+
+
+def _line_on_device(rows: ArrayRows) -> tuple[Trend, NDArray[np.float64]]:
+    assert rows.targets is not None
+    scaling = _standard(column_statistics(rows.inputs, rows.weights))
+    columns, targets = _links(scaling).outputs(rows.inputs), rows.targets
+    xp = namespace_of(columns)
+    counts = xp.ones_like(columns[:, 0]) if rows.weights is None else cast(rows.weights, "float64")
+    total = rows.total_weight
+    centred, left = columns - counts @ columns / total, targets - counts @ targets / total
+    if rows.weights is not None:
+        root = xp.sqrt(counts)[:, None]
+        centred, left = root * centred, root * left
+    gram, moments, spread = centred.T @ centred, centred.T @ left, float(xp.sum(left * left))
+    weights = _ridge_weights(to_numpy(gram), to_numpy(moments), spread, total)
+    constant = to_numpy(counts @ (targets - columns @ like(weights, columns))) / total
+    return Trend(scaling, weights), constant
+
+
+def _ridge_weights(
+    gram: NDArray[np.float64], moments: NDArray[np.float64], spread: float, total: float
+) -> NDArray[np.float64]:
+    """Weights (d, q) of the ridge that generalised cross-validation prefers.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (d, d)
+        Of the centred columns; it is overwritten.
+    moments : ndarray of shape (d, q)
+        Their products with the centred targets.
+    spread : float
+        Sum of squares of the centred targets.
+    total : float
+        Sum of the row weights.
+    """
+    # A symmetric matrix is its own transpose, which lies in memory as LAPACK wants it: no copy is made.
+    sizes, directions = eigh(np.require(gram.T, requirements="W"), overwrite_a=True)
+    sizes = np.maximum(sizes, 0.0)
+    moments = directions.T @ moments
+    best, chosen = np.inf, np.zeros_like(moments)
+    for ridge in _RELATIVE_RIDGES * max(sizes.mean(), np.finfo(float).tiny):
+        weights = moments / (sizes + ridge)[:, None]
+        squares = spread - (2 * weights * moments - sizes[:, None] * weights**2).sum()
+        freedom = 1.0 + (sizes / (sizes + ridge)).sum()
+        score = squares / (total - freedom) ** 2 if freedom < total else np.inf
+        if score < best:
+            best, chosen = score, weights
+    return directions @ chosen
+
+
+@dataclass(frozen=True)
+class _Detrended:
+    """A source of rows whose trend is taken off as they are read."""
+
+    source: Any
+    trend: Trend
+
+    @property
+    def n_rows(self) -> int:
+        return self.source.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        return self.source.n_columns
+
+    def stripes(self, rows: int, *between: Any) -> Iterator[RowBlock]:
+        return map(self.trend.taken_off, self.source.stripes(rows, *between))
+
+
+def _read_detrended(read: Callable[..., Iterator[RowBlock]], trend: Trend) -> Callable[..., Iterator[RowBlock]]:
+    return lambda *where: map(trend.taken_off, read(*where))
+
+
+def without_trend(data: TrainingData, trend: Trend) -> TrainingData:
+    """The same rows with what the trend leaves of their targets."""
+
+    def taken_off(rows: ArrayRows) -> ArrayRows:
+        assert rows.targets is not None
+        return ArrayRows(rows.inputs, rows.targets - trend.apply(rows.inputs), rows.weights)
+
+    rows: RowSource | ClusterRows
+    if isinstance(data.rows, ClusterRows):
+        rows = replace(data.rows, read=_read_detrended(data.rows.read, trend))
+    elif isinstance(data.rows, ArrayRows):
+        rows = taken_off(data.rows)
+    else:
+        rows = _Detrended(data.rows, trend)
+    search = rows if data.search is data.rows else taken_off(data.search)
+    assert isinstance(search, ArrayRows)
+    assert search.targets is not None
+    return replace(
+        data,
+        rows=rows,
+        search=search,
+        watched=None if data.watched is None else taken_off(data.watched),
+        # On the sample, in memory as in files: the targets of all rows are known only with their trend.
+        target_statistics=column_statistics(search.targets, search.weights),
+    )

@@ -1,0 +1,225 @@
+"""Choosing lambda and r, and solving for the ensemble's output weights."""
+
+import logging
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.fitting._limits import LARGEST_RIDGE
+from scne.fitting._parameters import check_integer, check_real, users_stacklevel
+from scne.ncl import (
+    SOLVERS,
+    Choice,
+    EnsembleSystem,
+    LinearSystem,
+    Solution,
+    Status,
+    choose,
+    choose_solver,
+    decorrelation_bounds,
+    decorrelation_limit,
+    make_solver,
+)
+from scne.passes import Engine, ScneConvergenceWarning, available_threads, single_threaded_blas
+
+_log = logging.getLogger("scne")
+
+# Ridges that "auto" tries, relative to the mean diagonal of H'H. Below the first, rounding in float64 sums of rows
+# would show in the predictions; above the last, every network is flattened.
+RELATIVE_RIDGES = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 100.0)
+# Mean squared errors that differ by less are taken as equal, and the more cautious choice wins.
+SCORE_SLACK = 0.005
+# Up to this many nodes one thread solves as fast as several, which would wait for each other on a busy machine, and the
+# bits do not depend on how many threads BLAS has.
+SERIAL_NODES = 2_000
+# "auto" keeps block Jacobi this far inside its exact bound, so that it converges at a fair speed.
+JACOBI_MARGIN = 0.9
+
+
+@dataclass(frozen=True)
+class WeightSettings:
+    """How the output weights are chosen; the names and meanings are those of `SCNERegressor`.
+
+    `least_ridge` is the least that "auto" may choose, relative to the mean diagonal of H'H.
+    """
+
+    solver: str
+    decorrelation: float | str
+    ridge: NDArray[np.float64] | str
+    max_iter: int
+    tol: float
+    step_tol: float
+    least_ridge: float = 0.0
+
+
+@dataclass(frozen=True)
+class SolvedWeights:
+    """Output weights with the settings that gave them.
+
+    Attributes
+    ----------
+    solution : Solution
+    decorrelation : float
+    ridge : ndarray of shape (M,)
+    choice : Choice or None
+        The cross-validation table when anything was chosen.
+    """
+
+    solution: Solution
+    decorrelation: float
+    ridge: NDArray[np.float64]
+    choice: Choice | None
+
+
+def check_weight_settings(
+    solver: Any, decorrelation: Any, ridge: Any, max_iter: Any, tol: Any, step_tol: Any, names: Sequence[str]
+) -> WeightSettings:
+    """Refuse settings that cannot be, for members of the given names."""
+    if not isinstance(solver, str) or solver not in ("auto", *SOLVERS):
+        options = ", ".join(repr(name) for name in ("auto", *SOLVERS))
+        raise ValueError(f"solver is {solver!r}, but it must be one of {options}.")
+    return WeightSettings(
+        solver,
+        _checked_decorrelation(decorrelation, len(names)),
+        _checked_ridge(ridge, names),
+        check_integer("max_iter", max_iter, 1),
+        check_real("tol", tol),
+        check_real("step_tol", step_tol),
+    )
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Two systems to choose on: one to fit, and one of rows that neither the search nor that fit has seen."""
+
+    fitted: EnsembleSystem
+    judged: EnsembleSystem
+
+
+def solve_weights(system: LinearSystem, settings: WeightSettings, held_out: HeldOut | None = None) -> SolvedWeights:
+    """Choose what is "auto" on held-out rows, or without any by generalised cross-validation, then run the solver.
+
+    Both are taken from Gram systems alone (identities 3 and 4), so they cost no pass over the rows.
+    """
+    with single_threaded_blas() if system.n_nodes <= SERIAL_NODES else nullcontext():
+        return _solve_weights(system, settings, held_out)
+
+
+def solve_again(system: EnsembleSystem, settings: WeightSettings, solved: SolvedWeights) -> NDArray[np.float64]:
+    """Weights (L, q) on other rows, with the lambda, the ridges and the solver that gave `solved`."""
+    solver = make_solver(
+        solved.solution.solver, max_iter=settings.max_iter, tol=settings.tol, step_tol=settings.step_tol
+    )
+    with single_threaded_blas() if system.n_nodes <= SERIAL_NODES else nullcontext():
+        return solver.solve(system, solved.decorrelation, solved.ridge).weights
+
+
+def _solve_weights(system: LinearSystem, settings: WeightSettings, held_out: HeldOut | None) -> SolvedWeights:
+    choice = None
+    decorrelation, ridge = settings.decorrelation, settings.ridge
+    if isinstance(decorrelation, str) or isinstance(ridge, str):
+        if not isinstance(system, EnsembleSystem):
+            raise ValueError(
+                "decorrelation='auto' and ridge='auto' need the whole Gram matrix; with matrix_free=True give both as "
+                "numbers."
+            )
+        choice = _choose(system, decorrelation, ridge, settings, held_out)
+        decorrelation = choice.decorrelation
+        ridge = choice.ridge if isinstance(ridge, str) else ridge
+    name = choose_solver(system, ridge) if settings.solver == "auto" else settings.solver
+    if name == "naive":
+        decorrelation = 0.0
+    ridges = ", ".join(f"{value:.4g}" for value in ridge)
+    _log.debug("solver %s, decorrelation (lambda) %.6g, ridge %s", name, decorrelation, ridges)
+    _warn_before(name, system, decorrelation, ridge)
+    solver = make_solver(name, max_iter=settings.max_iter, tol=settings.tol, step_tol=settings.step_tol)
+    solution = solver.solve(system, decorrelation, ridge)
+    if system.n_nodes <= SERIAL_NODES:
+        # What is computed later, when somebody asks, has the same bits as if it were computed here.
+        solution = solution.within(single_threaded_blas)
+    _warn_after(solution)
+    return SolvedWeights(solution, decorrelation, ridge, choice)
+
+
+def _choose(
+    system: EnsembleSystem,
+    decorrelation: float | str,
+    ridge: NDArray[np.float64] | str,
+    settings: WeightSettings,
+    held_out: HeldOut | None,
+) -> Choice:
+    solver = settings.solver
+    scale = float(np.trace(system.gram)) / system.n_nodes
+    shares = [share for share in RELATIVE_RIDGES if share >= settings.least_ridge]
+    ridges = [scale * share for share in shares] if isinstance(ridge, str) else [ridge]
+    lambdas = None if isinstance(decorrelation, str) else [decorrelation]
+    if solver == "naive":
+        lambdas = [0.0]
+    limit = None
+    if solver == "jacobi" and isinstance(decorrelation, str):
+
+        def limit(candidate: NDArray[np.float64]) -> float:
+            return JACOBI_MARGIN * decorrelation_bounds(system, candidate).jacobi_exact
+
+    fitted, judged = (system, None) if held_out is None else (held_out.fitted, held_out.judged)
+    if system.n_nodes > SERIAL_NODES:
+        return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged)
+    with Engine(available_threads()) as engine:
+        return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged, run=engine.map)
+
+
+def _warn_before(solver: str, system: LinearSystem, decorrelation: float, ridge: NDArray[np.float64]) -> None:
+    if solver != "jacobi" or not isinstance(system, EnsembleSystem):
+        return
+    bound = decorrelation_bounds(system, ridge).jacobi_exact
+    if decorrelation >= bound:
+        warnings.warn(
+            f"Block Jacobi will not converge with decorrelation={decorrelation:g}: on these rows it does so below "
+            f"{bound:.4g}. Use a smaller decorrelation, or solver='gauss-seidel' or 'cholesky', which take any.",
+            ScneConvergenceWarning,
+            stacklevel=users_stacklevel(),
+        )
+
+
+def _warn_after(solution: Solution) -> None:
+    if solution.status in (Status.MAX_ITER, Status.DIVERGED):
+        warnings.warn(solution.message, ScneConvergenceWarning, stacklevel=users_stacklevel())
+
+
+def _checked_decorrelation(decorrelation: Any, n_members: int) -> float | str:
+    if isinstance(decorrelation, str) and decorrelation == "auto":
+        return "auto"
+    limit = decorrelation_limit(n_members)
+    try:
+        return check_real("decorrelation", decorrelation, below=limit)
+    except ValueError:
+        upper = "" if limit == float("inf") else f" and below M/(M-1) = {limit:.6g} for {n_members} networks"
+        raise ValueError(
+            f"decorrelation is {decorrelation!r}, but it must be 'auto' or a number of at least 0{upper}."
+        ) from None
+
+
+def _checked_ridge(ridge: Any, names: Sequence[str]) -> NDArray[np.float64] | str:
+    if isinstance(ridge, str) and ridge == "auto":
+        return "auto"
+    if isinstance(ridge, Mapping):
+        by_name = {str(name): value for name, value in ridge.items()}
+        if set(by_name) != set(names):
+            raise ValueError(f"ridge names {sorted(by_name)}, but it must name each of the groups {list(names)} once.")
+        ridge = [by_name[name] for name in names]
+    if isinstance(ridge, Sequence | np.ndarray) and not isinstance(ridge, str):
+        if len(ridge) != len(names):
+            raise ValueError(f"ridge has {len(ridge)} values, but there are {len(names)} networks; give one for each.")
+        return np.array([check_real("ridge", value, below=LARGEST_RIDGE) for value in ridge])
+    try:
+        return np.full(len(names), check_real("ridge", ridge, below=LARGEST_RIDGE))
+    except ValueError:
+        raise ValueError(
+            f"ridge is {ridge!r}, but it must be 'auto', a number of at least 0 and below {LARGEST_RIDGE:g}, "
+            "or one such number for each group."
+        ) from None

@@ -1,0 +1,219 @@
+"""Models as ONNX graphs, which any runtime runs without Python.
+
+All of it is computed in double, so that a runtime agrees with `predict` up to rounding.
+"""
+
+import json
+import os
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scne.models._atomic import write_atomically
+from scne.models.export._onnx_classes import LABEL, PROBABILITIES, class_outputs, class_property, label_type
+from scne.models.export._onnx_columns import column_inputs, encoded_columns
+from scne.models.export._onnx_graph import IR_VERSION, ML_OPSET, OPSET, GraphBuilder, import_onnx
+from scne.models.export._plan import Branch, ExportPlan, Features, Nodes, check_dtype, export_plan, shown_outputs
+
+
+def to_onnx(
+    model: Any, path: str | os.PathLike[str] | None = None, *, dtype: str = "float64", interval: float | None = None
+) -> Any:
+    """A fitted model as an ONNX ModelProto; see `PredictingRegressor.to_onnx` and `ExportedClassifier.to_onnx`.
+
+    Parameters
+    ----------
+    model : SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier or SCNClassifier
+    path : str or path-like, optional
+    dtype : {"float64", "float32"}, default="float64"
+    interval : float in (0, 1), optional
+
+    Examples
+    --------
+    >>> import onnxruntime
+    >>> from scne import RVFLRegressor
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> model = RVFLRegressor(20, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+    >>> bool(np.allclose(session.run(["y"], {"X": X})[0], model.predict(X), rtol=0, atol=1e-12))
+    True
+    """
+    plan, kind = export_plan(model, interval), np.dtype(check_dtype(dtype))
+    helper = import_onnx().helper
+    outputs = _output_names(plan)
+    made = _of_numbers(plan, kind, outputs) if plan.encoder is None else _of_columns(plan, kind, outputs)
+    totals = _totals(made.graph, plan, made.X)
+    if plan.classes is None:
+        _predictions(made.graph, plan, totals, kind)
+    else:
+        class_outputs(made.graph, plan.classes, totals, kind)
+    results = [helper.make_tensor_value_info(name, *_type_and_shape(name, plan, kind)) for name in outputs]
+    proto = helper.make_model(
+        helper.make_graph(made.graph.nodes, "scne", made.inputs, results, made.graph.constants),
+        producer_name="scne",
+        ir_version=IR_VERSION,
+        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)],
+        doc_string="\n".join([*plan.facts, f"Output: {_shown_outputs(plan)}"]),
+    )
+    known: dict[str, Any] = {"columns": made.columns, "targets": plan.target_names}
+    if plan.classes is not None:
+        known["classes"] = class_property(plan.classes)
+    helper.set_model_props(proto, {name: json.dumps(value) for name, value in known.items()})
+    if path is not None:
+        write_atomically(path, proto.SerializeToString(deterministic=True))
+    return proto
+
+
+def _output_names(plan: ExportPlan) -> list[str]:
+    if plan.classes is not None:
+        return [LABEL, PROBABILITIES]
+    return ["y", "lower", "upper"] if plan.half_widths is not None else ["y"]
+
+
+def _type_and_shape(name: str, plan: ExportPlan, kind: np.dtype) -> tuple[int, list[Any]]:
+    number = import_onnx().helper.np_dtype_to_tensor_dtype(kind)
+    if plan.classes is None:
+        return number, ["N"] if plan.flat else ["N", plan.n_outputs]
+    return (label_type(plan.classes), ["N"]) if name == LABEL else (number, ["N", plan.classes.n_classes])
+
+
+def _shown_outputs(plan: ExportPlan) -> str:
+    if plan.classes is None:
+        return shown_outputs(plan)
+    return f"{LABEL}, the class, and {PROBABILITIES}, those of {plan.classes.n_classes} classes"
+
+
+class _Begun(NamedTuple):
+    """A graph up to the columns X (N, d) in double, its inputs, and what is to be known of them."""
+
+    graph: GraphBuilder
+    X: str
+    inputs: list[Any]
+    columns: list[Any]
+
+
+def _of_numbers(plan: ExportPlan, kind: np.dtype, outputs: list[str]) -> _Begun:
+    graph = GraphBuilder(["X", *outputs])
+    declared = import_onnx().helper.make_tensor_value_info("X", graph.type_of(kind), ["N", plan.n_columns])
+    X = "X" if kind == np.float64 else graph.cast("X", np.float64)
+    return _Begun(graph, X, [declared], list(plan.column_names or ()))
+
+
+def _of_columns(plan: ExportPlan, kind: np.dtype, outputs: list[str]) -> _Begun:
+    onnx, found = import_onnx(), column_inputs(plan.encoder, kind.name, outputs)
+    graph = GraphBuilder([*(one.name for one in found), *outputs])
+    declared, columns = [], []
+    for one in found:
+        text = one.dtype is str
+        type_ = onnx.TensorProto.STRING if text else graph.type_of(one.dtype)
+        declared.append(onnx.helper.make_tensor_value_info(one.name, type_, ["N", 1]))
+        missing = "NaN" if isinstance(one.missing, float) else one.missing
+        type_name = "string" if text else one.dtype.name
+        columns.append({"column": one.column, "input": one.name, "type": type_name, "missing": missing})
+    return _Begun(graph, encoded_columns(graph, plan.encoder, found), declared, columns)
+
+
+def _totals(graph: GraphBuilder, plan: ExportPlan, X: str) -> str:
+    """The nodes from columns X (N, d) in double to the outputs of the networks (N, q)."""
+    # Zero for a row of numbers, NaN where one is infinite or missing: no limit may turn those into a prediction.
+    total = graph("ReduceSum", graph("Mul", X, 0.0), np.array([1]), keepdims=1)
+    for branch in plan.branches:
+        for term in _terms(graph, branch, X):
+            total = graph("Add", total, term)
+    return graph("Add", total, plan.constants)
+
+
+def _predictions(graph: GraphBuilder, plan: ExportPlan, total: str, kind: np.dtype) -> None:
+    """What a regressor gives of its outputs (N, q)."""
+    if plan.flat:
+        total = graph("Squeeze", total, np.array([1]))
+    graph("Cast", total, output="y", to=graph.type_of(kind))
+    if plan.half_widths is not None:
+        reach = plan.half_widths[0] if plan.flat else plan.half_widths
+        graph("Cast", graph("Sub", total, reach), output="lower", to=graph.type_of(kind))
+        graph("Cast", graph("Add", total, reach), output="upper", to=graph.type_of(kind))
+
+
+def _terms(graph: GraphBuilder, branch: Branch, X: str) -> list[str]:
+    """What a branch adds to the outputs, each (N, q)."""
+    branch = _without_scalar_division(branch)
+    raw = _dated(graph, branch.features, graph("Gather", X, branch.features.columns.astype(np.int64), axis=1))
+    scaled = _scaled(graph, branch.features, raw)
+    terms = [] if branch.links is None else [graph("MatMul", scaled, branch.links)]
+    features = scaled
+    if len(branch.features.sources) and branch.layers:
+        features = graph("Concat", scaled, _ramps(graph, branch.features, raw), axis=1)
+    return [*terms, *(_node_term(graph, nodes, features) for nodes in branch.layers)]
+
+
+def _without_scalar_division(branch: Branch) -> Branch:
+    """The same branch, its one column's scale in the weights where it would stand right before a product.
+
+    onnxruntime merges a product with a single number next to it, and keeps that number in single precision: seven
+    digits of the prediction would be left.
+    """
+    features = branch.features
+    if features.n_columns > 1 or features.limit is not None:
+        return branch
+    scale = features.scaling.scale[0]
+    return Branch(
+        replace(features, scaling=replace(features.scaling, scale=np.ones(1))),
+        tuple(replace(nodes, weights=nodes.weights / scale) for nodes in branch.layers),
+        None if branch.links is None else branch.links / scale,
+    )
+
+
+def _node_term(graph: GraphBuilder, nodes: Nodes, features: str) -> str:
+    hidden = graph("Tanh", graph("Add", graph("MatMul", features, nodes.weights), nodes.biases))
+    if nodes.lift:
+        hidden = graph("Add", hidden, nodes.lift)
+    return graph("MatMul", hidden, nodes.outputs)
+
+
+def _scaled(graph: GraphBuilder, features: Features, raw: str) -> str:
+    scaling, value = features.scaling, raw
+    if scaling.lower is not None and scaling.upper is not None:
+        value = graph("Min", graph("Max", value, scaling.lower), scaling.upper)
+    value = graph("Sub", value, scaling.shift)
+    if (scaling.scale != 1.0).any():
+        value = graph("Div", value, scaling.scale)
+    if features.limit is None:
+        return value
+    size = graph("Abs", value)
+    beyond = graph("Max", graph("Sub", size, features.limit), 0.0)
+    limited = graph("Add", graph("Min", size, features.limit), graph("Log", graph("Add", beyond, 1.0)))
+    return graph("Mul", limited, graph("Sign", value))
+
+
+def _ramps(graph: GraphBuilder, features: Features, raw: str) -> str:
+    rises = graph("Sub", graph("Gather", raw, features.sources.astype(np.int64), axis=1), features.starts)
+    return graph("Clip", graph("Sub", graph("Div", rises, features.halves), 1.0), -1.0, 1.0)
+
+
+def _dated(graph: GraphBuilder, features: Features, raw: str) -> str:
+    """Columns with the season and the day of the week in place of dates (see `with_dates` in rows)."""
+    if not features.dates:
+        return raw
+    places = np.array(features.dates, dtype=np.int64)
+    year, month, day = (graph("Gather", raw, places[:, part], axis=1) for part in range(3))
+    months = graph("Add", graph("Sub", month, 1.0), graph("Div", graph("Sub", day, 1.0), 31.0))
+    angle = graph("Div", graph("Mul", months, 2.0 * np.pi), 12.0)
+    read = [graph("Cos", angle), graph("Sin", angle), _weekday(graph, year, month, day)]
+    # The columns as they were, then those that take the place of years, months and days.
+    order = np.arange(features.n_columns)
+    order[places.T.ravel()] = features.n_columns + np.arange(places.size)
+    return graph("Gather", graph("Concat", raw, *read, axis=1), order, axis=1)
+
+
+def _weekday(graph: GraphBuilder, year: str, month: str, day: str) -> str:
+    """0 for a Monday, by Zeller's congruence, in which a year begins in March."""
+    before_march = graph.cast(graph("Less", month, 3.0), np.float64)
+    year = graph("Floor", graph("Sub", year, before_march))
+    month = graph("Add", graph("Floor", month), graph("Mul", before_march, 12.0))
+    days = graph("Add", graph("Floor", day), graph("Floor", graph("Mul", graph("Add", month, 1.0), 2.6)))
+    days = graph("Add", days, year)
+    for sign, years in (("Add", 4.0), ("Sub", 100.0), ("Add", 400.0)):
+        days = graph(sign, days, graph("Floor", graph("Div", year, years)))
+    left = graph("Mod", graph("Add", days, 5.0), 7.0, fmod=1)
+    return graph("Where", graph("Less", left, 0.0), graph("Add", left, 7.0), left)

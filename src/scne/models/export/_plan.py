@@ -1,0 +1,317 @@
+"""What a model computes, as a few plain arrays: the one description that ONNX, C and Python source are written from.
+
+A prediction is constants plus the outputs of a few branches. A branch takes columns, reads dates in them, scales and
+limits them, adds ramps, runs layers of nodes on these features and links the columns directly. The scale of the target,
+the mean over the networks and the gains of the activations are in the weights already, so every node is
+tanh(w'x + b) + lift, and networks that see the same features are one layer. A classifier has a map from these outputs
+to probabilities besides (see `_export_classes`).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from scne.estimators import (
+    DNNERegressor,
+    NetworkClassifier,
+    RVFLRegressor,
+    SCNClassifier,
+    SCNEClassifier,
+    SCNERegressor,
+    SCNRegressor,
+)
+from scne.fitting import half_widths
+from scne.models._errors import ExportError
+from scne.models.export._classes import ClassMap, class_map
+from scne.networks import ACTIVATIONS, HiddenLayer
+from scne.rows import FULL_DEVIATIONS, ColumnScaling, DateColumns, DatedScaling, InputScaling, RampScaling
+
+EXPORTED = (SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier, SCNClassifier)
+DTYPES = ("float64", "float32")
+# phi(z) = output_gain (tanh(input_gain z) + lift) for each activation that there is.
+_LIFTS = {"sigmoid": 1.0, "tanh": 0.0}
+
+
+@dataclass(frozen=True)
+class Features:
+    """How a branch reads the columns.
+
+    Attributes
+    ----------
+    columns : ndarray of int, shape (d_m,)
+        Its columns among all.
+    dates : tuple of DateColumns
+        Positions among its columns; read first (see `with_dates`).
+    scaling : ColumnScaling
+        Of its columns, once dates are read.
+    limit : float or None
+        Size up to which a scaled column counts in full; beyond, its logarithm does.
+    sources : ndarray of int, shape (k,)
+        The column of each ramp, among the branch's.
+    starts, halves : ndarray of shape (k,)
+        A ramp is (x - start) / half - 1 within [-1, 1], for the column x before it is scaled.
+    """
+
+    columns: NDArray[np.intp]
+    dates: tuple[DateColumns, ...]
+    scaling: ColumnScaling
+    limit: float | None
+    sources: NDArray[np.intp]
+    starts: NDArray[np.float64]
+    halves: NDArray[np.float64]
+
+    @property
+    def n_columns(self) -> int:
+        """Columns, d_m."""
+        return len(self.columns)
+
+    @property
+    def n_features(self) -> int:
+        """Columns and ramps, d_m + k."""
+        return len(self.columns) + len(self.sources)
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes tanh(w'x + b) + lift on the features x of a branch.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (d_m + k, L)
+    biases : ndarray of shape (L,)
+    lift : float
+    outputs : ndarray of shape (L, q)
+        What each node adds to each output, in units of y.
+    """
+
+    weights: NDArray[np.float64]
+    biases: NDArray[np.float64]
+    lift: float
+    outputs: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Features, the nodes on them, and the weights (d_m, q) of scaled columns that are linked directly, if any."""
+
+    features: Features
+    layers: tuple[Nodes, ...]
+    links: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True)
+class ExportPlan:
+    """A fitted model as something to compute.
+
+    Attributes
+    ----------
+    branches : tuple of Branch
+    constants : ndarray of shape (q,)
+    n_columns : int
+    column_names : tuple of str or None
+        Of the columns that the branches see: for a model of files, the encoded ones.
+    target_names : tuple of str or None
+    flat : bool
+        Whether there is one output, and predictions have no axis for it.
+    encoder : Encoder or None
+        From the columns of files to those of the branches.
+    half_widths : ndarray of shape (q,) or None
+        How far intervals reach to each side.
+    facts : tuple of str
+        What the model is, in lines for people.
+    classes : ClassMap or None
+        From the outputs to probabilities; None for a regressor.
+    """
+
+    branches: tuple[Branch, ...]
+    constants: NDArray[np.float64]
+    n_columns: int
+    column_names: tuple[str, ...] | None
+    target_names: tuple[str, ...] | None
+    flat: bool
+    encoder: Any
+    half_widths: NDArray[np.float64] | None
+    facts: tuple[str, ...]
+    classes: ClassMap | None = None
+
+    @property
+    def n_outputs(self) -> int:
+        """Outputs q of the networks."""
+        return len(self.constants)
+
+
+def export_plan(model: Any, interval: float | None = None) -> ExportPlan:
+    """What a fitted model computes.
+
+    Parameters
+    ----------
+    model : SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier or SCNClassifier
+    interval : float in (0, 1) or None
+        Share of new rows that intervals are to hold; for regressors only.
+
+    Examples
+    --------
+    >>> from scne import SCNERegressor, RVFLRegressor
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> model = SCNERegressor(RVFLRegressor(20), n_estimators=3, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> plan = export_plan(model)
+    >>> [branch.layers[0].weights.shape for branch in plan.branches]  # three networks on the same column
+    [(1, 60)]
+    """
+    if type(model) not in EXPORTED:
+        known = ", ".join(cls.__name__ for cls in EXPORTED)
+        raise ExportError(f"The model is a {type(model).__name__}, but only {known} can be exported.")
+    check_is_fitted(model)
+    if not isinstance(model, NetworkClassifier):
+        return _network_plan(model, interval, type(model).__name__)
+    if interval is not None:
+        raise ExportError(
+            f"interval is {interval!r}, but the model is a {type(model).__name__}, which gives probabilities and no "
+            "intervals; leave it out."
+        )
+    return replace(_network_plan(model.regressor_, None, type(model).__name__), classes=class_map(model))
+
+
+def _network_plan(model: Any, interval: float | None, name: str) -> ExportPlan:
+    """What a regressor computes, for itself or in a classifier of the given name."""
+    layers, weights = model._layers(), model._joint_weights()
+    gain = model.target_scaling_.scale / len(layers)
+    branches = _branches((layer, beta * gain) for layer, beta in zip(layers, weights, strict=True))
+    constants = np.array(model.target_scaling_.shift, dtype=np.float64)
+    _refuse_unfit(branches, constants)
+    names = getattr(model, "feature_names_in_", None)
+    targets = getattr(model, "data_", {}).get("target_names")
+    return ExportPlan(
+        branches,
+        constants,
+        int(model.n_features_in_),
+        None if names is None else tuple(str(name) for name in names),
+        None if targets is None else tuple(str(name) for name in targets),
+        bool(model._flat_target),
+        getattr(model, "encoder_", None),
+        None if interval is None else half_widths(model, interval),
+        _facts(model, layers, name),
+    )
+
+
+def check_dtype(dtype: Any) -> str:
+    """Refuse what is not a precision that can be written."""
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        raise ValueError(f"dtype is {dtype!r}, but it must be one of {', '.join(map(repr, DTYPES))}.")
+    return dtype
+
+
+def _branches(terms: Iterable[tuple[HiddenLayer, NDArray[np.float64]]]) -> tuple[Branch, ...]:
+    """One branch for each way in which columns are read; weights (L + links, q) are in units of y."""
+    features: dict[tuple[Any, ...], Features] = {}
+    nodes: dict[tuple[Any, ...], dict[float, list[Nodes]]] = {}
+    links: dict[tuple[Any, ...], NDArray[np.float64]] = {}
+    for layer, beta in terms:
+        read = _features(layer.columns, layer.scaling)
+        key = _content(read)
+        features.setdefault(key, read)
+        found = _nodes(layer, beta[: layer.n_nodes])
+        # A trend has no nodes, and networks that were judged worthless have nothing but zeros to add.
+        if found.outputs.any():
+            nodes.setdefault(key, {}).setdefault(found.lift, []).append(found)
+        if layer.direct_link and beta[layer.n_nodes :].any():
+            links[key] = links.get(key, 0.0) + beta[layer.n_nodes :]
+    return tuple(
+        Branch(read, tuple(_side_by_side(part) for part in nodes.get(key, {}).values()), links.get(key))
+        for key, read in features.items()
+        if key in nodes or key in links
+    )
+
+
+def _features(columns: NDArray[np.intp], scaling: InputScaling) -> Features:
+    dates: tuple[DateColumns, ...] = ()
+    if isinstance(scaling, DatedScaling):
+        dates, scaling = scaling.dates, scaling.inner
+    if isinstance(scaling, RampScaling):
+        return Features(
+            columns, dates, scaling.columns, FULL_DEVIATIONS, scaling.sources, scaling.starts, 0.5 * scaling.widths
+        )
+    return Features(columns, dates, scaling, None, np.empty(0, dtype=np.intp), np.empty(0), np.empty(0))
+
+
+def _content(features: Features) -> tuple[Any, ...]:
+    """Equal for features that are equal in every number."""
+    scaling = features.scaling
+    arrays = (features.columns, scaling.shift, scaling.scale, scaling.lower, scaling.upper)
+    ramps = (features.sources, features.starts, features.halves)
+    contents = [None if array is None else np.asarray(array).tobytes() for array in (*arrays, *ramps)]
+    return (*contents, features.dates, features.limit)
+
+
+def _nodes(layer: HiddenLayer, outputs: NDArray[np.float64]) -> Nodes:
+    if layer.activation not in _LIFTS:
+        raise ExportError(
+            f"The model has nodes with the activation {layer.activation!r}, but only {' and '.join(_LIFTS)} can be "
+            "exported."
+        )
+    gains = ACTIVATIONS[layer.activation]
+    return Nodes(
+        layer.weights * gains.input_gain,
+        layer.biases * gains.input_gain,
+        _LIFTS[layer.activation],
+        outputs * gains.output_gain,
+    )
+
+
+def _side_by_side(parts: list[Nodes]) -> Nodes:
+    return Nodes(
+        np.hstack([part.weights for part in parts]),
+        np.concatenate([part.biases for part in parts]),
+        parts[0].lift,
+        np.vstack([part.outputs for part in parts]),
+    )
+
+
+def _refuse_unfit(branches: Iterable[Branch], constants: NDArray[np.float64]) -> None:
+    numbers = [constants]
+    for branch in branches:
+        numbers += [array for nodes in branch.layers for array in (nodes.weights, nodes.biases, nodes.outputs)]
+        numbers += [] if branch.links is None else [branch.links]
+    if not all(np.isfinite(array).all() for array in numbers):
+        raise ExportError(
+            "The model holds weights that are not finite, as after an iteration that diverged, so its predictions mean "
+            "nothing; fit it again, or use reweighted with another solver."
+        )
+
+
+def _facts(model: Any, layers: list[HiddenLayer], name: str) -> tuple[str, ...]:
+    nodes = sum(layer.n_nodes for layer in layers)
+    networks = len(layers) - (getattr(model, "trend_", None) is not None)
+    rows = "" if model.n_rows_ is None else f", fitted on {model.n_rows_:,} rows"
+    return (
+        f"{name} of scne {version('scne')}{rows}",
+        f"{networks} network{'s' * (networks != 1)} with {nodes:,} hidden nodes in all"
+        + (" and a linear trend" if networks < len(layers) else ""),
+    )
+
+
+def shown_columns(plan: ExportPlan) -> list[str]:
+    """The input columns in their order, a line each, in characters that no comment or terminal reads as anything else.
+
+    Examples
+    --------
+    >>> from scne import RVFLRegressor
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> shown_columns(export_plan(RVFLRegressor(20, random_state=0).fit(X, X[:, 0])))
+    ['0: column 0']
+    """
+    names = plan.column_names
+    return [f"{place}: {f'column {place}' if names is None else repr(names[place])}" for place in range(plan.n_columns)]
+
+
+def shown_outputs(plan: ExportPlan) -> str:
+    """The outputs in a few words."""
+    if plan.target_names is not None:
+        names = ", ".join(map(repr, plan.target_names))
+        return f"{names}, in {'its' if plan.n_outputs == 1 else 'their'} own units"
+    return "the target in its own units" if plan.n_outputs == 1 else f"{plan.n_outputs} targets in their own units"

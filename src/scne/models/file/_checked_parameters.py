@@ -1,0 +1,94 @@
+"""Parameters of an estimator that came from a file: what `fit` would refuse is refused here.
+
+A parameter decides nothing about predictions, but `summary`, `clone`, `partial_fit` and a later `fit` use it, and a
+file may hold any value for it.
+"""
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from scne.estimators import SCNERegressor
+from scne.fitting import PRECISIONS, check_bytes, check_choice, check_integer, check_real, check_threads
+from scne.models._errors import damaged, shortened
+from scne.ncl import SOLVERS
+
+# More threads than any machine has cores.
+_MOST_THREADS = 65_536
+# What Python takes for true or false, whatever a user wrote.
+_FLAGS = ("direct_link", "clip_inputs", "matrix_free")
+
+
+def check_parameters(model: Any) -> None:
+    """Refuse a network or an ensemble, not yet fitted, whose parameters its `fit` would refuse."""
+    try:
+        _check_common(model)
+        if isinstance(model, SCNERegressor):
+            _check_ensemble(model)
+        else:
+            model._check_parameters()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise damaged(f"its parameters cannot be ({shortened(str(error))})") from error
+
+
+def check_class_weight(value: Any) -> None:
+    """Refuse what no classifier takes."""
+    if value is None or value == "balanced":
+        return
+    weights: list[Any] = list(value.values()) if isinstance(value, Mapping) else [None]
+    if not all(_is_number(weight) and weight >= 0 for weight in weights):
+        raise damaged("its class_weight is neither 'balanced' nor a weight for each label")
+
+
+def _check_common(model: Any) -> None:
+    parameters = model.get_params(deep=False)
+    for name in _FLAGS:
+        if isinstance(parameters.get(name), list | tuple | dict | set | np.ndarray):
+            raise ValueError(f"{name} is not true or false")
+    if parameters["device"] is not None and not isinstance(parameters["device"], str):
+        raise ValueError("device is not a text")
+    check_choice("precision", parameters["precision"], PRECISIONS)
+    if check_threads(parameters["n_jobs"]) > _MOST_THREADS:
+        raise ValueError("n_jobs is too large")
+    seed = parameters["random_state"]
+    if seed is not None and (type(seed) is not int or not 0 <= seed < 2**32):
+        raise ValueError("random_state is no seed")
+    if "memory_budget" in parameters:
+        check_bytes("memory_budget", parameters["memory_budget"])
+
+
+def _check_ensemble(model: SCNERegressor) -> None:
+    if model.estimator is not None:
+        _check_common(model.estimator)
+    # With the parameters of the base model.
+    model._template()
+    check_integer("n_estimators", model.n_estimators, 1)
+    check_choice("networks", model.networks, ("auto", "per group", "across"))
+    check_choice("trend", model.trend, ("auto", "judged", "linear", "none"))
+    check_choice("solver", model.solver, ("auto", *SOLVERS))
+    check_integer("max_iter", model.max_iter, 1)
+    check_real("tol", model.tol)
+    check_real("step_tol", model.step_tol)
+    if not isinstance(model.decorrelation, str):
+        check_real("decorrelation", model.decorrelation)
+    else:
+        check_choice("decorrelation", model.decorrelation, ("auto",))
+    _check_ridges(model.ridge)
+    if model.groups is not None and not isinstance(model.groups, Mapping | list | tuple):
+        raise ValueError("groups does not map names to columns and is no list of columns")
+
+
+def _check_ridges(ridge: Any) -> None:
+    if isinstance(ridge, str):
+        check_choice("ridge", ridge, ("auto",))
+        return
+    # One for all networks, or one for each of them, by its name or its place.
+    each = list(ridge.values()) if isinstance(ridge, Mapping) else np.array(ridge, dtype=object).reshape(-1).tolist()
+    for value in each:
+        check_real("ridge", value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))

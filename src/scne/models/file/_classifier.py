@@ -1,0 +1,78 @@
+"""What a classifier has beyond its regressor, its classes and its probabilities, as content of a file and back."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.estimators import NetworkClassifier
+from scne.fitting import ProbabilityMap
+from scne.models._errors import Unstorable, damaged
+from scne.models.file._parts import Tensors
+from scne.models.file._shelf import Shelf, choice, count_if_there, field
+from scne.models.file._values import MOST_TEXT_BYTES, text_array_bytes
+
+# Kinds of labels that a file can name, by NumPy's letter. Text of any length comes back as such.
+_KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+_TEXT, _OBJECTS = "text", "objects"
+
+
+def store_classifier(model: NetworkClassifier) -> tuple[dict[str, Any], Tensors]:
+    """Its classes and its map to probabilities."""
+    found = model.probability_map_
+    record = {"kind": _kind(model.classes_), "classes": model.classes_.tolist(), "n_held_out": found.n_rows}
+    return {"classifier": record}, {"classifier.slopes": found.slopes, "classifier.biases": found.biases}
+
+
+def fill_classifier(model: NetworkClassifier, regressor: Any, document: dict[str, Any], shelf: Shelf) -> None:
+    """Give an unfitted classifier its fitted regressor and the rest of a file."""
+    record = field(document, "classifier", dict)
+    model.regressor_ = regressor
+    model.n_features_in_ = regressor.n_features_in_
+    if hasattr(regressor, "feature_names_in_"):
+        model.feature_names_in_ = regressor.feature_names_in_
+    model.classes_ = _read_classes(record)
+    n_classes, n_outputs = len(model.classes_), regressor.n_outputs_
+    if n_outputs != (1 if n_classes == 2 else n_classes):
+        raise damaged(f"its {n_outputs} outputs do not fit its {n_classes} classes")
+    slopes = shelf.take("classifier.slopes", 2)
+    if not (slopes >= 0).all():
+        raise damaged("tensor 'classifier.slopes' holds negative numbers")
+    model.probability_map_ = ProbabilityMap(
+        slopes,
+        shelf.take("classifier.biases", n_classes),
+        count_if_there(record, "n_held_out"),
+    )
+
+
+def _kind(classes: NDArray) -> str:
+    if classes.dtype.kind == "U":
+        return _TEXT
+    if classes.dtype.kind == "O":
+        strange = next((label for label in classes if not isinstance(label, str | bool | int | float)), None)
+        if strange is None:
+            return _OBJECTS
+        raise Unstorable(
+            f"a class is {strange!r}, a {type(strange).__name__}, and a model file holds labels of text and numbers"
+        )
+    if classes.dtype.name in _KINDS:
+        return classes.dtype.name
+    raise Unstorable(f"its classes are of the kind {classes.dtype}, and a model file holds labels of text and numbers")
+
+
+def _read_classes(record: dict[str, Any]) -> NDArray:
+    kind, labels = choice(record, "kind", (*_KINDS, _TEXT, _OBJECTS)), field(record, "classes", list)
+    try:
+        if kind == _TEXT and not all(isinstance(label, str) for label in labels):
+            raise TypeError
+        if kind == _TEXT and text_array_bytes(labels) > MOST_TEXT_BYTES:
+            raise ValueError
+        if kind != _TEXT and not all(isinstance(label, str | bool | int | float) for label in labels):
+            raise TypeError
+        classes = np.array(labels, dtype={_TEXT: str, _OBJECTS: object}.get(kind, kind))
+        in_order = len(classes) > 1 and classes.ndim == 1 and bool((classes[1:] > classes[:-1]).all())
+    except (TypeError, ValueError, OverflowError) as error:
+        raise damaged(f"its classes are not labels of the kind {kind!r}") from error
+    if not in_order:
+        raise damaged("its classes are not two or more different labels in order")
+    return classes

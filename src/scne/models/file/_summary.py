@@ -1,0 +1,210 @@
+"""What a model is made of, in words and numbers, for people who did not fit it."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from scne.estimators import NetworkClassifier, SCNERegressor, SCNRegressor
+from scne.models._errors import ModelFileError, Unstorable
+from scne.models.file._estimators import to_content
+from scne.models.file._files import load_model
+
+
+@dataclass(frozen=True)
+class GroupSummary:
+    """One network of a model.
+
+    Attributes
+    ----------
+    name : str
+        Of its group of columns.
+    columns : tuple of str or of int
+        Names where the model knows them, else positions.
+    n_nodes : int
+    direct_link : bool
+    training_error : float or None
+        Of this network alone when its nodes were searched, in units of the scaled target; None when they were drawn.
+    validation_error : float or None
+        The same on the rows that the search watched.
+    stop_reason : str or None
+        Why its search ended, as a sentence.
+    """
+
+    name: str
+    columns: tuple[str, ...] | tuple[int, ...]
+    n_nodes: int
+    direct_link: bool
+    training_error: float | None
+    validation_error: float | None
+    stop_reason: str | None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of its columns."""
+        return len(self.columns)
+
+
+@dataclass(frozen=True)
+class ModelSummary:
+    """What a fitted model is made of. All fields are plain values, so `dataclasses.asdict` gives JSON.
+
+    Attributes
+    ----------
+    estimator : str
+        Name of the class.
+    groups : tuple of GroupSummary
+    decorrelation : float or None
+        lambda; None for a single network.
+    ridge : tuple of float
+        One per network.
+    solver : str or None
+        The one that ran, also where "auto" was asked for; None for a single network.
+    status : str or None
+        How the solve ended, as a sentence.
+    n_iter : int or None
+    training_error : float or None
+        Of the whole model, in units of the scaled target; None for an RVFL network, which keeps no error.
+    n_parameters : int
+        Input weights, biases and output weights.
+    n_bytes : int
+        Size of the file; for a model in memory, of the numbers that its file would hold.
+    has_system : bool
+        Whether it holds the Gram matrix, so that it can be reweighted.
+    n_features : int
+    feature_names : tuple of str or None
+    n_outputs : int
+    target_names : tuple of str or None
+    encoder : str or None
+        Its encoder in a few words.
+    """
+
+    estimator: str
+    groups: tuple[GroupSummary, ...]
+    decorrelation: float | None
+    ridge: tuple[float, ...]
+    solver: str | None
+    status: str | None
+    n_iter: int | None
+    training_error: float | None
+    n_parameters: int
+    n_bytes: int
+    has_system: bool
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    n_outputs: int
+    target_names: tuple[str, ...] | None
+    encoder: str | None
+
+    @property
+    def n_nodes(self) -> int:
+        """Hidden nodes of all networks."""
+        return sum(group.n_nodes for group in self.groups)
+
+
+def describe_model(source: Any) -> ModelSummary:
+    """Say what a model file, or a fitted model, is made of.
+
+    Parameters
+    ----------
+    source : str, path-like, or a fitted estimator
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scne import SCNERegressor, SCNRegressor
+    >>> from scne.models import describe_model
+    >>> X = np.random.default_rng(0).uniform(size=(200, 3))
+    >>> model = SCNERegressor(SCNRegressor(10), groups={"a": [0], "b": [1, 2]}, random_state=0).fit(X, X.sum(axis=1))
+    >>> summary = describe_model(model)
+    >>> [(group.name, group.n_columns, group.n_nodes) for group in summary.groups], summary.solver
+    ([('a', 1, 10), ('b', 2, 10)], 'cholesky')
+    """
+    if isinstance(source, str | os.PathLike):
+        model = load_model(source)
+        return _summary(model, os.path.getsize(source))
+    check_is_fitted(source)
+    try:
+        tensors = to_content(source, "", with_system=False).tensors
+    except Unstorable as error:
+        raise ModelFileError(f"This model cannot be described: {error}.") from None
+    return _summary(source, sum(tensor.nbytes for tensor in tensors.values()))
+
+
+def _summary(named: Any, n_bytes: int) -> ModelSummary:
+    # A classifier is made of what its regressor is made of.
+    model = named.regressor_ if isinstance(named, NetworkClassifier) else named
+    names = getattr(model, "feature_names_in_", None)
+    ensemble = isinstance(model, SCNERegressor)
+    encoder = getattr(model, "encoder_", None)
+    groups = _ensemble_groups(model) if ensemble else (_network_group(model),)
+    return ModelSummary(
+        estimator=type(named).__name__,
+        groups=groups,
+        decorrelation=float(model.decorrelation_) if ensemble else None,
+        ridge=tuple(float(ridge) for ridge in model.ridge_) if ensemble else (float(model.ridge),),
+        solver=model.solution_.solver if ensemble else None,
+        status=model.solution_.message if ensemble else None,
+        n_iter=int(model.solution_.n_iter) if ensemble else None,
+        training_error=float(model.loss_curve_[-1]) if ensemble else groups[0].training_error,
+        n_parameters=_n_parameters(model),
+        n_bytes=n_bytes,
+        has_system=hasattr(model, "system_"),
+        n_features=int(model.n_features_in_),
+        feature_names=None if names is None else tuple(str(name) for name in names),
+        n_outputs=int(model.n_outputs_),
+        target_names=_target_names(getattr(model, "data_", None)),
+        encoder=None if encoder is None else str(encoder),
+    )
+
+
+def _ensemble_groups(model: SCNERegressor) -> tuple[GroupSummary, ...]:
+    groups = []
+    for member in model.members_:
+        search = member.search
+        training, validation = (None, None) if search is None else (search.training_curve, search.validation_curve)
+        reason = None if search is None else search.stop_reason.value
+        groups.append(_group(model, member.name, member.layer, training, validation, reason))
+    return tuple(groups)
+
+
+def _network_group(model: Any) -> GroupSummary:
+    searched = isinstance(model, SCNRegressor)
+    curves = (model.loss_curve_, model.validation_curve_, model.stop_reason_) if searched else (None, None, None)
+    return _group(model, "network", model.layer_, *curves)
+
+
+def _group(model: Any, name: str, layer: Any, training: Any, validation: Any, reason: str | None) -> GroupSummary:
+    names = getattr(model, "feature_names_in_", None)
+    columns = [int(column) for column in layer.columns]
+
+    def kept(curve: Any) -> float | None:
+        # Curves go on past the nodes that are kept when a prefix was the best.
+        return None if curve is None else float(curve[min(layer.n_nodes, len(curve)) - 1])
+
+    return GroupSummary(
+        name,
+        tuple(columns) if names is None else tuple(str(names[column]) for column in columns),
+        layer.n_nodes,
+        bool(layer.direct_link),
+        kept(training),
+        kept(validation),
+        reason,
+    )
+
+
+def _n_parameters(model: Any) -> int:
+    parts = (model.input_weights_, model.biases_, model.output_weights_, model.direct_weights_)
+    arrays = [array for part in parts if part is not None for array in (part if isinstance(part, list) else [part])]
+    return sum(int(np.size(array)) for array in arrays)
+
+
+def _target_names(data: Any) -> tuple[str, ...] | None:
+    """Names under any of the keys by which the description of a model's data may call them."""
+    for key in ("target_names", "targets", "target"):
+        names = data.get(key) if isinstance(data, dict) else None
+        if names is not None:
+            return (names,) if isinstance(names, str) else tuple(str(name) for name in names)
+    return None

@@ -1,0 +1,195 @@
+"""Results from a Dask cluster, or a clear error: a dead scheduler and an empty cluster would be waited for for ever.
+
+Dask gives a task that no worker can run all the time in the world, and tells of a lost scheduler in its own log. A fit
+looks after both itself: it asks the scheduler for its workers while it waits, and gives up after a stated time.
+"""
+
+import time
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from scne.passes._warnings import ScneWarning
+
+# Dask's own configuration: `dask.config.set({"scne.wait": "5 minutes"})`, or the variable DASK_SCNE__WAIT.
+_WAIT_KEY, _WAIT_SECONDS = "scne.wait", 60.0
+_SECONDS_BETWEEN_LOOKS = 1.0
+# A cluster that is only slow to start should not make anyone read a message.
+_SECONDS_BEFORE_TELLING = 3.0
+
+
+class ClusterError(OSError):
+    """A Dask cluster cannot go on with a fit: its scheduler or its workers are gone.
+
+    No `ValueError`: what a fit has kept in its checkpoint stays there.
+    """
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Dask cluster during one fit.
+
+    Attributes
+    ----------
+    client : distributed.Client
+    address : str
+        The scheduler's, without a password: a client forgets it once it has lost the scheduler.
+    """
+
+    client: Any
+    address: str
+
+    def results(self, tasks: list[Any]) -> Iterator[Any]:
+        """Results of delayed tasks in their order, each released once it is here.
+
+        Raises
+        ------
+        ClusterError
+            When the scheduler is lost, or no worker is there for the seconds of `worker_wait`.
+        """
+        watch = _Watch(self)
+        try:
+            futures = self.client.compute(tasks)
+        except Exception as error:
+            # A client that has lost its scheduler is closed; what it raises then differs between versions of Dask.
+            if self.client.status in ("running", "newly-created"):
+                raise
+            raise self.lost() from error
+        try:
+            for place, future in enumerate(futures):
+                result = self._result(future, watch)
+                # Without its future the worker forgets the sum, and the client lets go of it after adding it up.
+                futures[place] = None
+                future.release()
+                yield result
+        finally:
+            unused = [future for future in futures if future is not None]
+            if unused and self.client.status == "running":
+                # What goes wrong here would hide why the results are not wanted any more.
+                with suppress(Exception):
+                    self.client.cancel(unused)
+
+    def _result(self, future: Any, watch: "_Watch") -> Any:
+        from distributed.scheduler import KilledWorker
+
+        patience = watch.limit
+        while True:
+            try:
+                failure = _failure(future, watch)
+            except CancelledError as error:
+                raise self.lost() from error
+            if isinstance(failure, KilledWorker):
+                raise ClusterError(
+                    f"Workers of the Dask cluster at {self.address} died again and again on the same rows, most likely "
+                    f"for want of memory; give them more, or make the partitions smaller. Dask says: {failure}"
+                ) from failure
+            if failure is not None:
+                raise failure
+            try:
+                return future.result(timeout=patience)
+            except TimeoutError:
+                # The worker died with its result, which another has to compute again, or the line is slow.
+                watch.look()
+                patience *= 2
+            except (CancelledError, OSError) as error:
+                raise self.lost() from error
+
+    def lost(self) -> ClusterError:
+        """The error for a scheduler that is gone."""
+        return ClusterError(
+            f"The connection to the Dask scheduler at {self.address} was lost; see whether it still runs, and what its "
+            "log says."
+        )
+
+
+def _failure(future: Any, watch: "_Watch") -> BaseException | None:
+    """Wait for a task to end; the exception that it ended with, if any."""
+    while True:
+        try:
+            return future.exception(timeout=_SECONDS_BETWEEN_LOOKS)
+        except TimeoutError:
+            watch.look()
+
+
+class _Watch:
+    """Looks whether a cluster has workers, and fails when it has had none for too long."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.limit = worker_wait()
+        self._last_good = time.monotonic()
+        self._told = False
+
+    def look(self) -> None:
+        client, address = self.cluster.client, self.cluster.address
+        if client.status in ("closing", "closed"):
+            raise self.cluster.lost()
+        try:
+            workers = client.sync(client.scheduler.ncores, callback_timeout=self.limit)
+        except (OSError, AttributeError):
+            # The client is connecting again, or the scheduler does not answer.
+            workers = None
+        waited = time.monotonic() - self._last_good
+        if workers:
+            self._last_good, self._told = time.monotonic(), False
+        elif waited >= self.limit:
+            if workers is None:
+                raise ClusterError(f"The Dask scheduler at {address} did not answer for {self.limit:g} s.")
+            raise ClusterError(
+                f"The Dask scheduler at {address} had no workers for {self.limit:g} s. Start workers with `dask worker "
+                f"{address}`; for a cluster that takes longer to start, set the environment variable DASK_SCNE__WAIT "
+                "to more seconds."
+            )
+        elif waited >= _SECONDS_BEFORE_TELLING and not self._told:
+            self._told = True
+            trouble = "does not answer" if workers is None else "has no workers"
+            warnings.warn(
+                f"The Dask scheduler at {address} {trouble}; waiting at most {self.limit:g} s.",
+                ScneWarning,
+                stacklevel=2,
+            )
+
+
+def worker_wait() -> float:
+    """Seconds to wait for workers: the setting ``scne.wait`` of Dask's configuration, 60 without one.
+
+    Examples
+    --------
+    >>> worker_wait()
+    60.0
+    >>> import dask
+    >>> with dask.config.set({"scne.wait": "5 minutes"}):
+    ...     worker_wait()
+    300.0
+    """
+    import dask
+
+    setting = dask.config.get(_WAIT_KEY, _WAIT_SECONDS)
+    try:
+        seconds = float(dask.utils.parse_timedelta(setting, default="s"))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        raise ClusterError(
+            f"{_WAIT_KEY} in Dask's configuration (DASK_SCNE__WAIT) is {setting!r}, but it must be a number of seconds "
+            "above 0, or text such as '5 minutes'."
+        )
+    return seconds
+
+
+def without_password(address: str) -> str:
+    """An address that may be shown: no user, no password, no query.
+
+    Examples
+    --------
+    >>> without_password("tls://me:secret@host:8786?token=1")
+    'tls://host:8786'
+    >>> without_password("tcp://10.0.0.1:8786")
+    'tcp://10.0.0.1:8786'
+    """
+    # Not by `urlsplit`, which refuses the addresses that a user mistyped.
+    scheme, slashes, rest = address.rpartition("://")
+    return scheme + slashes + rest.partition("?")[0].rpartition("@")[2]

@@ -1,0 +1,1 @@
+"""Displays in the form of scikit-learn's."""
