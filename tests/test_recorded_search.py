@@ -116,7 +116,7 @@ def cut_and_resumed():
 def search_all():
     """All cases, in a process in which Triton interprets its kernels."""
     from scne.networks import _pools
-    from scne.passes import _recorded
+    from scne.networks.gpu import _recorded
 
     # So that a few nodes are enough to be shared out among programs.
     _recorded._PROJECTED_NODES = 16

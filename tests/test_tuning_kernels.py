@@ -15,8 +15,8 @@ import pytest
 
 from scne import listening
 from scne.networks import ACTIVATIONS, SearchRows, TuningSettings, tune_nodes
-from scne.networks import _device_tuning as device_tuning
 from scne.networks import _tuning as tuning
+from scne.networks.gpu import _tuning as device_tuning
 
 # Rows, batch, columns, targets, weighted, linked, activation, nodes of each network, steps.
 CASES = {
@@ -174,7 +174,7 @@ def test_batches_are_random_orders_cut_to_pieces(n, batch, steps):
 
 def interpret(folder):
     """Run in the other process."""
-    from scne.passes import _tuning_kernels as kernels
+    from scne.networks.gpu import _tuning_kernels as kernels
 
     # A recording is made of many steps; here they would be slow and idle.
     kernels.TuningKernels.recorded_steps = 1

@@ -7,11 +7,11 @@ from scne.networks._builder import build_network, searches_on_device
 from scne.networks._built import BuiltNetwork, ChosenNodes, SearchSettings, StopReason
 from scne.networks._candidates import POOLS, pool_generator, sparse_pool, uniform_pool
 from scne.networks._criteria import CRITERIA, Selection, required_share, select_candidates
-from scne.networks._device_tuning import tune_together, tunes_on_device
 from scne.networks._layer import HiddenLayer, each_outputs, joint_outputs, rows_at_once
 from scne.networks._rvfl import draw_nodes
 from scne.networks._search_rows import SearchRows, prepare_search
 from scne.networks._tuning import TuningSettings, tune_nodes
+from scne.networks.gpu._tuning import tune_together, tunes_on_device
 
 __all__ = [
     "ACTIVATIONS",

@@ -19,7 +19,8 @@ from scipy.linalg import solve_triangular
 
 from scne.networks._activations import Activation
 from scne.networks._search_rows import SearchRows
-from scne.passes import Engine, Outcome, PoolBlock, PoolSums, SearchPlan, fused_search, release, score_pool
+from scne.networks.gpu._fused import Outcome, SearchPlan, forget_large_searches, fused_search, release
+from scne.passes import Engine, PoolBlock, PoolSums, score_pool
 from scne.rows import Array, cast, device_of, is_numpy, like, namespace_of, to_numpy
 
 # One projection leaves errors of the size of the vector's own rounding errors. While the vector keeps a thirtieth of
@@ -221,6 +222,7 @@ class GrowingBasis:
         if found is not None:
             found.begin(rows.inputs, rows.root_weights, rows.targets, activation.input_gain)
             weakref.finalize(self, release, found)
+            self.engine.when_closed(forget_large_searches)
         return found
 
     def append_direct_links(self) -> None:

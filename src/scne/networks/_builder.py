@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.networks._activations import ACTIVATIONS
-from scne.networks._ahead import SearchAhead
 from scne.networks._basis import PROJECT_AGAIN_BELOW, GrowingBasis, dependence, ties
 from scne.networks._built import BuiltNetwork, ChosenNodes, Record, SearchSettings, StopReason
 from scne.networks._criteria import Selection, select_candidates
 from scne.networks._pools import Pools
 from scne.networks._search_rows import SearchRows
-from scne.passes import Engine, PoolSums, SearchPlan, announce, has_fused_search
+from scne.networks.gpu._ahead import SearchAhead
+from scne.networks.gpu._fused import SearchPlan, has_fused_search
+from scne.passes import Engine, PoolSums, announce
 from scne.rows import is_numpy
 
 

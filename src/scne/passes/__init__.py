@@ -15,7 +15,6 @@ from scne.passes._cluster import (
 from scne.passes._cluster_results import Cluster, ClusterError, without_password
 from scne.passes._device import DeviceEngine
 from scne.passes._engine import Engine, available_threads, single_threaded_blas, stripe_rows
-from scne.passes._fused import Outcome, SearchPlan, fused_search, has_fused_search, release, runs_kernels
 from scne.passes._kernels import PoolBlock, PoolSums, SystemSums, score_pool, system_sums
 from scne.passes._memory import is_out_of_memory
 from scne.passes._progress import Progress, also_listening, announce, listening, logging_stages
@@ -28,14 +27,12 @@ __all__ = [
     "ClusterRows",
     "DeviceEngine",
     "Engine",
-    "Outcome",
     "Partition",
     "PoolBlock",
     "PoolSums",
     "Progress",
     "ScneConvergenceWarning",
     "ScneWarning",
-    "SearchPlan",
     "SystemSums",
     "aligned_ends",
     "also_listening",
@@ -45,16 +42,12 @@ __all__ = [
     "check_client",
     "computed",
     "file_partitions",
-    "fused_search",
-    "has_fused_search",
     "is_out_of_memory",
     "learn_files_on_cluster",
     "listening",
     "logging_stages",
     "range_rows",
-    "release",
     "rows_on_cluster",
-    "runs_kernels",
     "score_pool",
     "single_threaded_blas",
     "stripe_rows",

@@ -6,7 +6,6 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from scne.passes._engine import Engine
-from scne.passes._fused import forget_large_searches
 from scne.passes._memory import is_out_of_memory
 from scne.rows import Array, ArrayRows, like, namespace_of
 
@@ -64,7 +63,6 @@ class DeviceEngine(Engine):
             before = matmul.fp32_precision if hasattr(matmul, "fp32_precision") else matmul.allow_tf32
             self._set_tf32(self.precision == "tf32")
             self._open.callback(self._restore_tf32, before)
-            self._open.callback(forget_large_searches)
         return self
 
     def _set_tf32(self, wanted: bool) -> None:

@@ -131,6 +131,7 @@ class Engine:
         self.in_flight_bytes = in_flight_bytes
         self._pool: ThreadPoolExecutor | None = None
         self._open = ExitStack()
+        self._callbacks: list[Callable[[], object]] = []
 
     @property
     def on_device(self) -> bool:
@@ -161,7 +162,14 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._pool = None
+        self._callbacks.clear()
         self._open.close()
+
+    def when_closed(self, callback: Callable[[], object]) -> None:
+        """Call a function when this engine is closed; the same one only once."""
+        if callback not in self._callbacks:
+            self._callbacks.append(callback)
+            self._open.callback(callback)
 
     def map(self, kernel: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield the kernel's results in the order of the items, with few of them in flight at a time.

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from scne.networks._activations import Activation
 from scne.networks._search_rows import SearchRows
-from scne.networks._torch_steps import TorchSteps
 from scne.networks._tuning import (
     ANNOUNCED_PARTS,
     FEWEST_TO_TUNE,
@@ -30,8 +29,10 @@ from scne.networks._tuning import (
     TuningSettings,
     batch_blocks,
 )
-from scne.networks._tuning_layout import DeviceNetworks, DeviceRows, laid_out, starts_on_device
-from scne.passes import announce, available_threads, runs_kernels
+from scne.networks.gpu._fused import runs_kernels
+from scne.networks.gpu._torch_steps import TorchSteps
+from scne.networks.gpu._tuning_layout import DeviceNetworks, DeviceRows, laid_out, starts_on_device
+from scne.passes import announce, available_threads
 
 # Steps whose batches go to the device in one copy, a multiple of those that are recorded; and copies that it holds.
 _SEGMENT, _SEGMENTS = 128, 4
@@ -131,7 +132,7 @@ def _joined(blocks: Iterator[NDArray[np.intp]]) -> Iterator[NDArray[np.int32]]:
 def _kernels() -> Any:
     """The module of kernels, or None where there is no Triton."""
     try:
-        from scne.passes import _tuning_kernels
+        from scne.networks.gpu import _tuning_kernels
     except ImportError:
         return None
     return _tuning_kernels

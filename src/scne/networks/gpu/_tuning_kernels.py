@@ -13,7 +13,7 @@ import torch
 import triton
 import triton.language as tl
 
-from scne.passes._split_product import split_product
+from scne.networks.gpu._split_product import split_product
 
 # Rows of a program of `follow_back`, the fewest that the matrix units take; inputs of one of its products.
 _ROWS, _INPUTS = 16, 32

@@ -8,16 +8,7 @@ chosen they return at once.
 import triton
 import triton.language as tl
 
-from scne.passes._pool_kernels import (
-    ATTEMPT,
-    CANDIDATE,
-    CONTRACTION,
-    ENOUGH,
-    NAME,
-    SIZE,
-    core,
-    is_another_node,
-)
+from scne.networks.gpu._pool_kernels import ATTEMPT, CANDIDATE, CONTRACTION, ENOUGH, NAME, SIZE, core, is_another_node
 
 # Where the last kernel says how a node went, and what it says: another node was asked for, no candidate was
 # admissible, the chosen one depends on present nodes, or it is there.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scne.networks._basis import GrowingBasis
 from scne.networks._built import Record, SearchSettings
 from scne.networks._pools import Pools
-from scne.passes import Outcome
+from scne.networks.gpu._fused import Outcome
 
 # Nodes, or batches of them, whose pools may be drawn before they are asked for.
 _EXPECTED = 6

@@ -3,7 +3,7 @@
 from typing import Any
 
 from scne.networks._tuning import MEAN_DECAY, NO_DIVISION_BY_ZERO, SQUARE_DECAY
-from scne.networks._tuning_layout import DeviceNetworks, DeviceRows
+from scne.networks.gpu._tuning_layout import DeviceNetworks, DeviceRows
 
 
 class TorchSteps:

@@ -11,7 +11,7 @@ import os
 import triton
 import triton.language as tl
 
-from scne.passes._split_product import split_product
+from scne.networks.gpu._split_product import split_product
 
 # Weights are multiplied by this before a kernel sees them, so that a power of two takes the place of exp(2 z).
 TWICE_LOG2_E = 2.8853900817779268

@@ -8,9 +8,9 @@ import torch
 import triton
 from numpy.typing import NDArray
 
-from scne.passes import _node_kernels as nodes
-from scne.passes import _pool_kernels as pools
-from scne.passes._fused import Outcome, SearchPlan
+from scne.networks.gpu import _node_kernels as nodes
+from scne.networks.gpu import _pool_kernels as pools
+from scne.networks.gpu._fused import Outcome, SearchPlan
 
 # Columns of Q that a program projects a pool on.
 _PROJECTED_NODES = 32

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.passes._memory import is_out_of_memory
+from scne.passes import is_out_of_memory
 from scne.rows import Array
 
 # Outputs, inputs and candidates that the kernels are written for, and nodes whose columns may all be read again for
@@ -75,7 +75,7 @@ class Outcome(NamedTuple):
 def _kernels() -> Any:
     """The module of kernels, or None where there is no Triton."""
     try:
-        from scne.passes import _recorded
+        from scne.networks.gpu import _recorded
     except ImportError:
         return None
     return _recorded
