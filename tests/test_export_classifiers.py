@@ -20,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 
 import scne
 from scne import SCNClassifier, SCNEClassifier, SCNRegressor
-from scne.fitting._probabilities import LEAST, MOST, ProbabilityMap
+from scne.fitting._probabilities import LEAST_OUTPUT, MOST_OUTPUT, ProbabilityMap
 from scne.models import ExportError, ModelFileError, to_onnx
 
 # The base interpreter, not that of the virtual environment: nothing but its own library, and no site-packages.
@@ -118,9 +118,9 @@ def assert_agree(model, X, labels, found, within=1e-11):
 def test_rows_reach_where_outputs_are_limited_and_all_classes():
     model = fitted("scn, three numbers")
     outputs = model.regressor_.predict(array_rows())
-    assert (outputs < LEAST).any()
-    assert (outputs > MOST).any()
-    assert ((outputs > LEAST) & (outputs < -0.2)).any()
+    assert (outputs < LEAST_OUTPUT).any()
+    assert (outputs > MOST_OUTPUT).any()
+    assert ((outputs > LEAST_OUTPUT) & (outputs < -0.2)).any()
     for name in MODELS:
         assert set(fitted(name).predict(rows_for(name)).tolist()) == set(MODELS[name][1].tolist())
 

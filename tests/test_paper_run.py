@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from commands import SCNE, seen_on_terminal
 
-from scne.paper import EXPERIMENTS, check_result, experiment_titles, published, run_experiments
-from scne.report import read_results
+from scne.paper import EXPERIMENTS, check_result, experiment_titles, published, read_results, run_experiments
 
 # Whole experiments in processes of their own: minutes, not seconds.
 pytestmark = pytest.mark.slow

@@ -42,7 +42,13 @@ def files_of_the_package() -> set[str]:
 def test_the_package_has_data_to_release():
     names = files_of_the_package()
     assert "scne/py.typed" in names
-    for folder, ending in (("datasets/data", "parquet"), ("paper/data", "json"), ("report", "css"), ("report", "js")):
+    for folder, ending in (
+        ("datasets/data", "parquet"),
+        ("paper/data", "json"),
+        ("report", "css"),
+        ("paper/page", "css"),
+        ("paper/page", "js"),
+    ):
         assert any(name.startswith(f"scne/{folder}/") and name.endswith(f".{ending}") for name in names), folder
 
 

@@ -6,14 +6,12 @@ from scne.estimators._dnne import DNNERegressor
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
 from scne.estimators._scne import SCNERegressor
-from scne.estimators._updating import BlendedSystem
 from scne.estimators.inputs._files import predict_batches
 from scne.explain import ErrorRises, GroupImportances, PermutationImportances, error_decomposition
 from scne.fitting import Checkpoint, CheckpointError, Member, PredictionInterval, half_widths
 from scne.passes import ClusterError, ScneConvergenceWarning, ScneWarning, without_password
 
 __all__ = [
-    "BlendedSystem",
     "Checkpoint",
     "CheckpointError",
     "ClusterError",

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from scne.estimators._class_exports import ExportedClassifier
 from scne.estimators._scores import scored
 from scne.estimators.inputs._dask import is_dask_collection
-from scne.estimators.inputs._data import all_or_nothing, check_prediction_inputs
+from scne.estimators.inputs._data import GivenRows, all_or_nothing, check_prediction_inputs
 from scne.estimators.inputs._files import is_file_rows
 from scne.estimators.inputs._weight_scale import SettledWeights, scaled_weights
 from scne.fitting import (
@@ -20,7 +20,6 @@ from scne.fitting import (
     ProbabilityMap,
     decisions,
     fit_map,
-    hearing_held_out,
     one_hot,
     open_engine,
     probabilities,
@@ -79,17 +78,15 @@ class NetworkClassifier(ExportedClassifier, ClassifierMixin, BaseEstimator, ABC)
         classes, codes = _coded_labels(self, y)
         weight_of_class, weights = _row_weights(self.class_weight, classes, codes, sample_weight)
         watched = None if y_val is None else one_hot(_codes_of(classes, y_val), len(classes))
-        heard: list[HeldOutOutputs] = []
+        settled = None if weights is None else SettledWeights(weights)
         self.regressor_ = self._regressor()
-        with hearing_held_out(heard.append):
-            settled = None if weights is None else SettledWeights(weights)
-            self.regressor_.fit(X, one_hot(codes, len(classes)), settled, X_val=X_val, y_val=watched)
+        held_out = self.regressor_._fit_indicators(GivenRows(X, one_hot(codes, len(classes)), settled, X_val, watched))
         self.n_features_in_ = self.regressor_.n_features_in_
         if hasattr(self.regressor_, "feature_names_in_"):
             self.feature_names_in_ = self.regressor_.feature_names_in_
         self.classes_ = classes
-        if heard:
-            held_out, held_codes = heard[-1], _held_out_codes(heard[-1])
+        if held_out is not None:
+            held_codes = _held_out_codes(held_out)
             if X_val is not None:
                 held_weights = weight_of_class[held_codes]
             else:
@@ -190,7 +187,7 @@ class NetworkClassifier(ExportedClassifier, ClassifierMixin, BaseEstimator, ABC)
 
     def _outputs(self, inputs: Array) -> Array:
         with open_engine(self.device, "float64", self.n_jobs, inputs) as engine:
-            return self.regressor_._outputs(inputs, engine)
+            return self.regressor_.fitted_.outputs(inputs, engine)
 
     def _map_of_seen(self, X: Any, codes: NDArray[np.intp], weights: NDArray | None) -> ProbabilityMap:
         inputs = check_prediction_inputs(self, X)

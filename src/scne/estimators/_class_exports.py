@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from scne.estimators._prediction import Leaving
+from scne.estimators._leaving import Leaving
 
 
 class ExportedClassifier(Leaving):

@@ -3,6 +3,7 @@
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scne import SCNERegressor
+from scne.fitting import TrendMode
 
 
 class DNNERegressor(SCNERegressor):
@@ -29,7 +30,7 @@ class DNNERegressor(SCNERegressor):
     def _looks_across(self) -> bool:
         return super()._looks_across() and self.networks == "across"
 
-    def _default_trend(self) -> str:
+    def _default_trend(self) -> TrendMode:
         return "none"
 
     @staticmethod

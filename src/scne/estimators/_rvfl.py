@@ -3,9 +3,8 @@
 from typing import Any
 
 from scne.estimators._network import NetworkRegressor
-from scne.fitting import LARGEST_SCOPE, BuildingSite, Member, check_choice, check_integer, check_real
-from scne.networks import ACTIVATIONS, HiddenLayer, draw_nodes
-from scne.rows import FeatureGroup
+from scne.fitting import LARGEST_SCOPE, DrawnPlan, check_choice, check_integer, check_real
+from scne.networks import ACTIVATIONS
 
 
 class RVFLRegressor(NetworkRegressor):
@@ -63,6 +62,8 @@ class RVFLRegressor(NetworkRegressor):
     True
     """
 
+    _PER_GROUP = ("n_hidden", "scope")
+
     def __init__(
         self,
         n_hidden: int = 100,
@@ -100,16 +101,9 @@ class RVFLRegressor(NetworkRegressor):
         check_real("scope", self.scope, below=LARGEST_SCOPE, open_left=True)
         check_choice("activation", self.activation, tuple(ACTIVATIONS))
 
-    def largest_layer(self, n_columns: int) -> int:
-        """The outputs of a hidden layer on `n_columns`."""
-        return self.n_hidden + (n_columns if self.direct_link else 0)
-
     def _search_rows(self) -> int | None:
         # Nodes are drawn, not searched: no rows have to be held, or to travel, for them.
         return 1
 
-    def _build_member(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
-        weights, biases = draw_nodes(site.seed, index, len(group.columns), self.n_hidden, self.scope)
-        scaling = site.scaling.select(group.columns)
-        layer = HiddenLayer(group.columns, scaling, weights, biases, self.activation, bool(self.direct_link))
-        return Member(group.name, layer, None)
+    def _member_plan(self) -> DrawnPlan:
+        return DrawnPlan(self.n_hidden, self.scope, self.activation, bool(self.direct_link), self.ridge)

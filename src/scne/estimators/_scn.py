@@ -1,6 +1,5 @@
 """Stochastic configuration networks as a scikit-learn regressor."""
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +10,7 @@ from scne.fitting import (
     LARGEST,
     LARGEST_RIDGE,
     LARGEST_SCOPE,
-    BuildingSite,
-    Member,
     NetworkPlan,
-    build_member,
-    build_together,
     check_bytes,
     check_choice,
     check_increasing,
@@ -24,8 +19,7 @@ from scne.fitting import (
     check_real,
     check_threads,
 )
-from scne.networks import ACTIVATIONS, CRITERIA, POOLS, SearchSettings
-from scne.rows import ColumnScaling, FeatureGroup
+from scne.networks import ACTIVATIONS, CRITERIA, POOLS, BuiltNetwork, SearchSettings
 
 SCOPES = (0.5, 1, 3, 5, 7, 9, 15, 25, 50, 100, 150, 200)
 CONTRACTION = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
@@ -151,6 +145,8 @@ class SCNRegressor(NetworkRegressor):
     True
     """
 
+    _PER_GROUP = ("max_hidden",)
+
     def __init__(
         self,
         max_hidden: int = 100,
@@ -233,11 +229,6 @@ class SCNRegressor(NetworkRegressor):
         }
         return cls(**{**recipe, **settings})
 
-    @property
-    def builds_alone(self) -> bool:
-        """Whether a network is best built by one thread, beside others: gradient steps cannot be shared out."""
-        return self.tuning_epochs > 0
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._settings()
@@ -269,10 +260,6 @@ class SCNRegressor(NetworkRegressor):
             pool=check_choice("pool", self.pool, POOLS),
         )
 
-    def largest_layer(self, n_columns: int) -> int:
-        """The most outputs that a hidden layer on `n_columns` can have."""
-        return self.max_hidden + (n_columns if self.direct_link else 0)
-
     def _search_rows(self) -> int | None:
         return None if self.search_rows is None else check_integer("search_rows", self.search_rows, 2)
 
@@ -280,7 +267,7 @@ class SCNRegressor(NetworkRegressor):
         fraction = self.validation_fraction
         return None if fraction is None else check_real("validation_fraction", fraction, below=1.0, open_left=True)
 
-    def _plan(self) -> NetworkPlan:
+    def _member_plan(self) -> NetworkPlan:
         return NetworkPlan(
             self._settings(),
             self.pool_rows,
@@ -290,17 +277,23 @@ class SCNRegressor(NetworkRegressor):
             check_threads(self.n_jobs),
         )
 
-    def _build_member(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
-        return build_member(self._plan(), group, index, site)
+    @property
+    def _record(self) -> BuiltNetwork:
+        search = self.fitted_.members[0].search
+        assert search is not None
+        return search
 
-    def _build_together(self, groups: Sequence[FeatureGroup], site: BuildingSite) -> tuple[Member, ...] | None:
-        return build_together(self._plan(), groups, site)
+    @property
+    def loss_curve_(self) -> NDArray[np.float64]:
+        """Training error after each node, in units of the scaled target."""
+        return self._record.training_curve
 
-    def _store(
-        self, member: Member, weights: NDArray[np.float64], target_scaling: ColumnScaling, flat_target: bool
-    ) -> None:
-        super()._store(member, weights, target_scaling, flat_target)
-        assert member.search is not None
-        self.loss_curve_ = member.search.training_curve
-        self.validation_curve_ = member.search.validation_curve
-        self.stop_reason_ = member.search.stop_reason.value
+    @property
+    def validation_curve_(self) -> NDArray[np.float64] | None:
+        """The same on the rows that were held out, if any."""
+        return self._record.validation_curve
+
+    @property
+    def stop_reason_(self) -> str:
+        """Why the search ended."""
+        return self._record.stop_reason.value

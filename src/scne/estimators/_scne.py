@@ -1,53 +1,46 @@
 """SCNE: the ensemble on stochastic configuration networks."""
 
+import copy
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
-from typing import Any, Self
+from typing import Any, Self, cast, get_args
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators._callbacks import watched
-from scne.estimators._fitted_ensemble import FittedEnsemble
-from scne.estimators._network import NetworkRegressor, build_members, draw_seed
+from scne.estimators._network import NetworkRegressor
+from scne.estimators._regressor import FittedRegressor
 from scne.estimators._scn import SCNRegressor
-from scne.estimators._updating import BlendedSystem
 from scne.estimators.inputs._dask import is_dask_collection
-from scne.estimators.inputs._data import GivenRows, all_or_nothing, check_training_data
+from scne.estimators.inputs._data import GivenRows, check_prediction_inputs
 from scne.estimators.inputs._files import is_file_rows
+from scne.explain import GroupImportances, group_importances
 from scne.fitting import (
-    Checkpoint,
+    FitPlan,
     HeldOutSums,
+    Member,
+    MemberPlan,
+    MemoryPlan,
     TrainingData,
-    blended,
+    Trend,
+    TrendMode,
+    WeightSettings,
     check_choice,
-    check_fixed_seed,
-    check_gram_fits,
     check_integer,
     check_threads,
     check_weight_settings,
-    ensemble_system,
-    errors_to_keep,
-    fit_identity,
-    fitted_places,
-    held_out_outputs,
-    holds_out,
-    keeping,
-    learn_trend,
-    matrix_free_system,
     open_engine,
-    open_site,
-    placed,
     plan_memory,
-    solve_again,
-    solve_weights,
-    without_trend,
+    reweighted,
 )
-from scne.passes import ClusterRows, Engine
-from scne.rows import INPUT_SCALINGS, SCALINGS, all_columns, release_memory, resolve_groups
+from scne.ncl import Choice, DecorrelationBounds, LambdaPath, Solution, decorrelation_bounds, lambda_path
+from scne.networks import admissible_nodes
+from scne.passes import Engine
+from scne.rows import INPUT_SCALINGS, SCALINGS, FeatureGroup, all_columns, resolve_groups
 
 
-@watched
-class SCNERegressor(FittedEnsemble):
+class SCNERegressor(FittedRegressor):
     """An ensemble of networks, one per group of columns, that are decorrelated by negative correlation learning.
 
     The output is the mean (1/M) sum_m H_m b_m of M networks. Their hidden layers are found one by one, each on its own
@@ -234,16 +227,12 @@ class SCNERegressor(FittedEnsemble):
     def _default_estimator() -> NetworkRegressor:
         return SCNRegressor.tuned()
 
-    def _trend_mode(self, data: TrainingData, template: NetworkRegressor, seed: int) -> str:
-        """What becomes of the trend on these rows: "judged", "linear" or "none"."""
-        check_choice("trend", self.trend, ("auto", "judged", "linear", "none"))
-        mode = self.trend
-        if mode == "auto":
-            mode = self._default_trend()
-        judged_on = not self.matrix_free and holds_out(data, template._validation_fraction(), seed)
-        return "linear" if mode == "judged" and not judged_on else mode
+    def _trend_mode(self) -> TrendMode:
+        """What becomes of the trend."""
+        mode = check_choice("trend", self.trend, ("auto", *get_args(TrendMode)))
+        return self._default_trend() if mode == "auto" else cast(TrendMode, mode)
 
-    def _default_trend(self) -> str:
+    def _default_trend(self) -> TrendMode:
         return "judged" if self.estimator is None else "none"
 
     def _looks_across(self) -> bool:
@@ -251,181 +240,295 @@ class SCNERegressor(FittedEnsemble):
         check_choice("networks", self.networks, ("auto", "per group", "across"))
         return self.networks == "across" or (self.networks == "auto" and self.estimator is None)
 
-    @all_or_nothing
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        X_val: Any = None,
-        y_val: Any = None,
-        checkpoint: Any = None,
-        client: Any = None,
-    ) -> Self:
-        """Find every network's hidden layer, sum the rows once, and solve for the output weights.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, or rows in files
-            What `scne.open_rows` returns is read as a stream, and names its own target and groups.
-        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-        sample_weight : array-like of shape (n_rows,), optional
-            Only their ratios matter. Whole multiples of the smallest one, up to 20 of it, say how often a row was seen:
-            a row of twice that weight counts as two rows. Others say how much a row matters beside the rest, and are
-            given a mean of 1. Rows of weight zero are left out.
-        X_val, y_val : array-like, optional
-            Rows to watch while nodes are added; each network keeps its best prefix of nodes on them.
-        checkpoint : path, optional
-            Folder that keeps the fit's progress: a new or empty one, or that of the same fit. A fit that was killed
-            resumes from there when it is started again with the same settings and data, and ends with the same model,
-            bit for bit; a finished one removes it. Needs a whole number as `random_state`.
-        client : distributed.Client, optional
-            The Dask cluster to fit on. Rows stay where they are and only sums travel; files are read by the workers,
-            which must see them under the same names. None uses Dask's own default for Dask collections, and this
-            process for everything else.
-
-        Returns
-        -------
-        self
-        """
-        template = self._template()
+    def _template(self) -> NetworkRegressor:
+        bases = list(self._bases().values())
         check_integer("n_estimators", self.n_estimators, 1)
-        threads = check_threads(self.n_jobs)
-        seed = draw_seed(self.random_state)
-        if is_file_rows(X) and self.groups is not None:
+        for base in bases:
+            if not isinstance(base, NetworkRegressor):
+                raise TypeError(f"estimator is {base!r}, but it must be an SCNRegressor, an RVFLRegressor or None.")
+            base._for_group(None)._check_parameters()
+        for name, value in (("scaling", self.scaling), ("target_scaling", self.target_scaling)):
+            if value is not None:
+                check_choice(name, value, INPUT_SCALINGS if name == "scaling" else SCALINGS)
+        return bases[0]
+
+    def _bases(self) -> Mapping[str | None, NetworkRegressor]:
+        """The base model of each group, by its name, or of all of them."""
+        if isinstance(self.estimator, Mapping):
+            return {str(name): base for name, base in self.estimator.items()}
+        return {None: self._default_estimator() if self.estimator is None else self.estimator}
+
+    def _plans_of(self, names: list[str]) -> tuple[MemberPlan, ...]:
+        """One plan for each network."""
+        bases = self._bases()
+        if None not in bases and set(bases) != set(names):
+            raise ValueError(
+                f"estimator names {sorted(map(str, bases))}, but it must name each of the groups {names} once."
+            )
+        chosen = [bases[None] if None in bases else bases[name] for name in names]
+        return tuple(base._for_group(name)._member_plan() for base, name in zip(chosen, names, strict=True))
+
+    def _check_given(self, given: GivenRows) -> None:
+        if is_file_rows(given.X) and self.groups is not None:
             raise ValueError("groups was passed to the estimator beside rows in files; give it to open_rows instead.")
-        if self.matrix_free and (client is not None or is_dask_collection(X)):
+        if self.matrix_free and (given.client is not None or is_dask_collection(given.X)):
             raise ValueError(
                 "matrix_free is True, but it reads the rows again in every iteration, which is not done on a Dask "
                 "cluster; use matrix_free=False."
             )
-        if checkpoint is not None:
-            check_fixed_seed(self.random_state)
-        if checkpoint is not None and is_dask_collection(X):
-            raise ValueError(
-                "checkpoint was passed beside a Dask collection, whose rows cannot be told apart from others without "
-                "reading them; keep checkpoints of fits on files (scne.open_rows)."
-            )
-        given = GivenRows(X, y, sample_weight, X_val, y_val, client)
-        with keeping(checkpoint) as kept:
-            return self._fit(given, template, threads, seed, kept)
-
-    def _fit(
-        self, given: GivenRows, template: NetworkRegressor, threads: int, seed: int, kept: Checkpoint | None
-    ) -> Self:
-        X = given.X
-        engine = open_engine(self.device, self.precision, self.n_jobs, X)
-        if engine.on_device and self.matrix_free:
+        if self.matrix_free and open_engine(self.device, self.precision, self.n_jobs, given.X).on_device:
             raise ValueError("matrix_free is True, but it is done on processors only; use device='cpu'.")
-        plan = None
-        if is_file_rows(X) and X.target_names and not engine.on_device:
-            across = self._looks_across()
-            plan = plan_memory(
-                template,
-                X,
-                self.n_estimators if across else len(X.groups),
-                threads,
-                scaling=self.scaling,
-                per_group=not across,
-                blended=self.trend == "judged" or (self.trend == "auto" and self._default_trend() == "judged"),
-            )
-        if kept is not None and is_file_rows(X):
-            kept.begin(fit_identity(self, X))
-        data = check_training_data(self, given, template._search_rows(), seed, kept, engine, plan)
-        # Arrays are known once they are checked: those that a fit refuses leave no folder behind.
-        if kept is not None and not is_file_rows(X):
-            kept.begin(fit_identity(self, data))
-        data = placed(data, engine)
-        if plan is not None:
-            learned = plan.after_learning(data.encoder, data.rows.n_rows)
-            plan = learned.on_threads(data.search.n_rows, engine.n_threads)
-            threads, engine = plan.threads, Engine(plan.threads, plan.in_flight_bytes)
-        given_groups = data.groups
-        if given_groups is None and self.groups is not None:
-            given_groups = resolve_groups(self.groups, data.rows.n_columns, data.column_names)
-        groups = given_groups
+
+    def _memory_plan(self, files: Any, threads: int) -> MemoryPlan:
+        across = self._looks_across()
+        return plan_memory(
+            self._template()._for_group(None),
+            files,
+            self.n_estimators if across else len(files.groups),
+            threads,
+            scaling=self.scaling,
+            per_group=not across,
+            blended=self._trend_mode() == "judged",
+        )
+
+    def _fit_plan(self, data: TrainingData, seed: int, keeps_basis: bool) -> FitPlan:
+        template = self._template()
+        named = groups = self._given_groups(data)
         if groups is None or self._looks_across():
             groups = all_columns(data.rows.n_columns, self.n_estimators, "network")
-        check_gram_fits([template.largest_layer(len(group.columns)) for group in groups], bool(self.matrix_free))
-        dates = template._dates(data, groups)
-        trend, trend_mode = None, self._trend_mode(data, template, seed)
-        if trend_mode == "linear":
-            trend = learn_trend(data.search, fitted_places(data, template._validation_fraction(), seed))
-            data = without_trend(data, trend)
         names = [group.name for group in groups]
-        settings = replace(self._weight_settings(names), least_ridge=engine.least_ridge)
-        with engine:
-            site = open_site(
-                data,
-                self.scaling or template.scaling,
-                self.target_scaling or template.target_scaling,
-                bool(template.clip_inputs),
-                template._validation_fraction(),
-                seed,
-                engine,
-                kept,
-                template._n_ramps(),
-                dates,
-                keeps_basis=plan is None or plan.most.stored_basis,
-            )
-            members = build_members(template, groups, site)
-            site.clear()
-            release_memory()
-            layers = [member.layer for member in members]
-            held_out = None
-            if self.matrix_free:
-                assert not isinstance(data.rows, ClusterRows)
-                every_product = matrix_free_system(data.rows, layers, site.target_scaling, engine)
-                solved = solve_weights(every_product, settings)
-            else:
-                system = ensemble_system(data.rows, layers, site.target_scaling, engine, kept)
-                release_memory()
-                held_out = site.held_out(system, layers)
-        if not self.matrix_free:
-            # Outside the engine BLAS has its threads back: from here on the work is dense algebra.
-            solved = solve_weights(system, settings, held_out)
-            self.system_ = system
-            self.held_out_ = None if held_out is None else HeldOutSums(held_out.judged, site.watched is None)
-        self.groups_ = {group.name: group.columns for group in groups}
-        self.column_groups_ = {group.name: group.columns for group in given_groups or ()}
-        self._store_members(members)
-        self.n_outputs_ = solved.solution.weights.shape[1]
-        self._flat_target = data.flat_target
-        self._store(solved)
-        without = None if held_out is None else partial(solve_again, held_out.fitted, settings, solved)
-        judged = held_out_outputs(site, layers, solved.solution.weights, without, threads)
-        self.target_scaling_, self.trend_, self.network_share_ = site.target_scaling, trend, np.ones(self.n_outputs_)
-        if trend_mode == "judged" and judged is not None:
-            fitted = fitted_places(data, template._validation_fraction(), seed)
-            blend = blended(judged, site.target_scaling, data.search, fitted)
-            self.target_scaling_, self.trend_, self.network_share_ = blend.target_scaling, blend.trend, blend.share
-            judged = blend.judged
-            if blend.trend is not None:
-                self.system_ = BlendedSystem.of(system, site.target_scaling.shift)
-        self.calibration_ = errors_to_keep(judged, trend)
-        self.n_rows_, self.weight_scale_ = data.rows.n_rows, data.weight_scale
-        if data.encoder is not None:
-            self.encoder_ = data.encoder
-            self.memory_note_ = None if plan is None else plan.note(data.search.n_rows)
-            shortened = {} if self.memory_note_ is None else {"search_rows": data.search.n_rows}
-            self.data_: dict[str, Any] = {"target_names": list(X.target_names), **shortened}
-        return self
+        scaling = template._scaling_plan(data, groups)
+        return FitPlan(
+            groups,
+            self._plans_of(names),
+            replace(scaling, inputs=self.scaling or scaling.inputs, targets=self.target_scaling or scaling.targets),
+            template._validation_fraction(),
+            self._trend_mode(),
+            self._weight_settings(names),
+            seed,
+            named or (),
+            bool(self.matrix_free),
+            keeps_basis,
+        )
 
-    def _template(self) -> NetworkRegressor:
-        template = self._default_estimator() if self.estimator is None else self.estimator
-        if not isinstance(template, NetworkRegressor):
-            raise TypeError(f"estimator is {template!r}, but it must be an SCNRegressor, an RVFLRegressor or None.")
-        template._check_parameters()
-        for name, value in (("scaling", self.scaling), ("target_scaling", self.target_scaling)):
-            if value is not None:
-                check_choice(name, value, INPUT_SCALINGS if name == "scaling" else SCALINGS)
-        return template
+    def _given_groups(self, data: TrainingData) -> tuple[FeatureGroup, ...] | None:
+        if data.groups is None and self.groups is not None:
+            return resolve_groups(self.groups, data.rows.n_columns, data.column_names)
+        return data.groups
 
-    def _weight_settings(self, names: list[str]) -> Any:
+    def _member_plans(self) -> tuple[MemberPlan, ...]:
+        return self._plans_of(list(self.groups_))
+
+    def _weight_settings(self, names: list[str]) -> WeightSettings:
         return check_weight_settings(
             self.solver, self.decorrelation, self.ridge, self.max_iter, self.tol, self.step_tol, names
         )
 
+    def _later_weights(self) -> WeightSettings:
+        settings = self._weight_settings(list(self.groups_))
+        return replace(settings, decorrelation=self.decorrelation_, ridge=self.ridge_)
+
     def _input_scaling(self) -> str:
         return self.scaling or self._template().scaling
+
+    def reweighted(self, **settings: Any) -> Self:
+        """A copy of this fitted ensemble whose output weights are solved again, on the same networks and rows.
+
+        Parameters
+        ----------
+        **settings
+            Any of solver, decorrelation, ridge, max_iter, tol and step_tol. What is "auto" is chosen by generalised
+            cross-validation here, since the rows are gone.
+
+        Returns
+        -------
+        SCNERegressor
+            Fitted; this one is left as it is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scne import SCNERegressor, SCNRegressor
+        >>> X = np.random.default_rng(0).uniform(size=(200, 2))
+        >>> model = SCNERegressor(SCNRegressor(10), groups=[[0], [1]], random_state=0).fit(X, X.sum(axis=1))
+        >>> naive = model.reweighted(solver="naive")
+        >>> naive.score(X, X.sum(axis=1)) < model.score(X, X.sum(axis=1))
+        True
+        """
+        check_is_fitted(self)
+        allowed = ("solver", "decorrelation", "ridge", "max_iter", "tol", "step_tol")
+        unknown = sorted(set(settings) - set(allowed))
+        if unknown:
+            raise TypeError(f"reweighted got {unknown[0]!r}, but it takes only {', '.join(allowed)}.")
+        model, other = self._with_sums(), copy.copy(self).set_params(**settings)
+        other.fitted_ = reweighted(model, other._weight_settings(list(self.groups_)))
+        return other
+
+    def admissible_nodes(self) -> dict[str, NDArray[np.bool_]]:
+        """Whether each node satisfies, on all rows, the inequality with which the search admitted it on its sample.
+
+        Returns
+        -------
+        dict of str to ndarray of bool, shape (L_m,)
+            For each network that was searched; it follows from the Gram system, so no row is read again. Nodes of
+            `add_nodes` were admitted against what all networks together left, and are asked for the same share of
+            what their own network leaves.
+        """
+        check_is_fitted(self)
+        system = self._sums()
+        held = {}
+        for m, (member, plan) in enumerate(zip(self.members_, self._member_plans(), strict=True)):
+            if member.search is None:
+                continue
+            held[member.name] = admissible_nodes(
+                system.diagonal_block(m),
+                system.moments[system.slices[m]],
+                system.target_square,
+                member.search.contractions,
+                plan.criterion,
+                plan.ridge,
+                n_direct=member.layer.n_outputs - member.layer.n_nodes,
+            )
+        return held
+
+    def group_importances(self) -> GroupImportances:
+        """What the root mean squared error rises by, in units of y, when a network is left out of the ensemble.
+
+        All other output weights are solved again, with the same ridges and at the same place between averaging and
+        the joint fit (see `decorrelation_`); exact, from the Gram matrix, without a row. The errors are those on the
+        rows that the fit held out, of weights solved without them, or without such rows those on the training rows,
+        which a network lowers even when it has learned nothing but noise. A group of columns that other networks see
+        as well can be important while its own network is not: ask `permutation_importances` for that.
+
+        Returns
+        -------
+        GroupImportances
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scne import SCNERegressor, SCNRegressor
+        >>> X = np.random.default_rng(0).uniform(size=(300, 3))
+        >>> y = 3 * X[:, 0] + np.sin(6 * X[:, 1])
+        >>> model = SCNERegressor(SCNRegressor(15, validation_fraction=0.2), groups={"a": [0], "b": [1], "c": [2]},
+        ...                       random_state=0).fit(X, y)
+        >>> rises = model.group_importances().rises
+        >>> rises["a"] > rises["b"] > 0.1 > abs(rises["c"])
+        True
+        """
+        check_is_fitted(self)
+        return group_importances(self._with_sums())
+
+    def decorrelation_path(self, decorrelations: Any = None) -> LambdaPath:
+        """Training error, degrees of freedom and GCV score for many lambdas at the fitted ridge."""
+        check_is_fitted(self)
+        return lambda_path(self._sums(), self.ridge_, decorrelations)
+
+    def decorrelation_bounds(self) -> DecorrelationBounds:
+        """Bounds of lambda on these rows: the paper's, the two that need no data, and the exact one of block Jacobi."""
+        check_is_fitted(self)
+        return decorrelation_bounds(self._sums(), self.ridge_)
+
+    def predict_members(self, X: Any) -> NDArray[np.float64]:
+        """Every network's own output, whose mean over the networks is `predict`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (M, n_rows) or (M, n_rows, n_outputs), as y was
+        """
+        check_is_fitted(self)
+        inputs = check_prediction_inputs(self, X)
+        with Engine(check_threads(self.n_jobs)) as engine:
+            outputs = self.fitted_.member_outputs(inputs, engine)
+        return outputs[:, :, 0] if self.fitted_.columns.flat_target else outputs
+
+    @property
+    def members_(self) -> tuple[Member, ...]:
+        """Hidden layers and how they were found."""
+        return self.fitted_.members
+
+    @property
+    def groups_(self) -> dict[str, NDArray[np.intp]]:
+        """Column positions of each network."""
+        return {member.name: member.layer.columns for member in self.members_}
+
+    @property
+    def column_groups_(self) -> dict[str, NDArray[np.intp]]:
+        """Column positions of each group that was given, by its name."""
+        return self.fitted_.columns.groups
+
+    @property
+    def n_hidden_(self) -> list[int]:
+        """Hidden nodes of each network."""
+        return [member.layer.n_nodes for member in self.members_]
+
+    @property
+    def input_weights_(self) -> list[NDArray[np.float64]]:
+        """Input weights of each network, shapes (d_m, L_m)."""
+        return [member.layer.weights for member in self.members_]
+
+    @property
+    def biases_(self) -> list[NDArray[np.float64]]:
+        """Biases of each network, shapes (L_m,)."""
+        return [member.layer.biases for member in self.members_]
+
+    @property
+    def output_weights_(self) -> list[NDArray[np.float64]]:
+        """Output weights of each network, shapes (L_m, n_outputs)."""
+        return [beta[:n] for beta, n in zip(self.fitted_.weights, self.n_hidden_, strict=True)]
+
+    @property
+    def direct_weights_(self) -> list[NDArray[np.float64]] | None:
+        """With direct links, shapes (d_m, n_outputs)."""
+        if not any(member.layer.direct_link for member in self.members_):
+            return None
+        return [beta[n:] for beta, n in zip(self.fitted_.weights, self.n_hidden_, strict=True)]
+
+    @property
+    def decorrelation_(self) -> float:
+        """lambda."""
+        return self.fitted_.solved.decorrelation
+
+    @property
+    def ridge_(self) -> NDArray[np.float64]:
+        """r of each network."""
+        return self.fitted_.solved.ridge
+
+    @property
+    def trend_(self) -> Trend | None:
+        """The linear part of the output."""
+        return self.fitted_.trend.trend
+
+    @property
+    def network_share_(self) -> NDArray[np.float64]:
+        """The networks' part of each output."""
+        return self.fitted_.trend.share
+
+    @property
+    def solution_(self) -> Solution:
+        """How the output weights were found."""
+        return self.fitted_.solved.solution
+
+    @property
+    def choice_(self) -> Choice | None:
+        """The table of scores from which "auto" chose."""
+        return self.fitted_.solved.choice
+
+    @property
+    def loss_curve_(self) -> NDArray[np.float64]:
+        """Ensemble training error from the naive start to the solution."""
+        return self.solution_.error_history
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations of the solver, one at least."""
+        return max(1, self.solution_.n_iter)
+
+    @property
+    def held_out_(self) -> HeldOutSums | None:
+        """Sums over the rows that were held out to choose on."""
+        return self.fitted_.held_out

@@ -1,14 +1,12 @@
 """What each network of a fitted ensemble is worth, from the sums that the fit left behind."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from scne.fitting import HeldOutSums
-from scne.ncl import EnsembleSystem, leave_one_out
-from scne.rows import ColumnScaling
+from scne.fitting import FittedNetworks
+from scne.ncl import leave_one_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,27 +37,22 @@ class GroupImportances:
         return {name: float(rise) if rise.ndim == 0 else rise for name, rise in zip(self.names, rises, strict=True)}
 
 
-def group_importances(
-    names: Sequence[str],
-    system: EnsembleSystem,
-    held_out: HeldOutSums | None,
-    decorrelation: float,
-    ridge: ArrayLike,
-    target_scaling: ColumnScaling,
-    flat_target: bool,
-) -> GroupImportances:
+def group_importances(model: FittedNetworks) -> GroupImportances:
     """Leave each of several networks out; `SCNERegressor.group_importances` says what that means."""
+    names = tuple(member.name for member in model.members)
     if len(names) < 2:
         raise ValueError(
             "This ensemble has one network, so there is nothing to leave out; permutation_importances says which "
             "columns matter."
         )
-    fitted, judged = (system, system) if held_out is None else (held_out.left_of(system), held_out.system)
-    errors = leave_one_out(fitted, judged, decorrelation, ridge)
-    whole, without = errors.whole * target_scaling.scale, errors.without * target_scaling.scale
+    assert model.sums is not None
+    held_out, scale = model.held_out, model.target_scaling.scale
+    fitted, judged = (model.sums, model.sums) if held_out is None else (held_out.left_of(model.sums), held_out.system)
+    errors = leave_one_out(fitted, judged, model.solved.decorrelation, model.solved.ridge)
+    whole, without, flat = errors.whole * scale, errors.without * scale, model.columns.flat_target
     return GroupImportances(
-        tuple(names),
-        float(whole[0]) if flat_target else whole,
-        without[:, 0] if flat_target else without,
+        names,
+        float(whole[0]) if flat else whole,
+        without[:, 0] if flat else without,
         "training rows" if held_out is None else "held-out rows",
     )

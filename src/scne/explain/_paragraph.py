@@ -1,12 +1,14 @@
 """What a fit chose and why, in one paragraph of plain English."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from scne.fitting import SCORE_SLACK, half_widths
+from scne.explain._group_importances import group_importances
+from scne.fitting import SCORE_SLACK, FittedNetworks, half_widths
 from scne.ncl import Choice, decorrelation_limit
 
 # Networks, and outputs, up to which each is named.
@@ -24,16 +26,41 @@ _COLUMNS_TO_MEASURE, _WEIGHTS_TO_MEASURE = 30_000, 1_000_000
 _LEVEL, _LEAST_ERRORS = 0.9, 20
 
 
-def paragraph(model: Any) -> str:
+@dataclass(frozen=True)
+class Described:
+    """What is said of a fitted model beyond what it holds.
+
+    Attributes
+    ----------
+    kind : str
+        Name of its class.
+    ensemble : bool
+        Whether it is one, of one network or more.
+    search_rows : int or None
+        Rows of the search that were asked for; None is all.
+    tuned : bool
+        Whether nodes were tuned after the search.
+    importances : callable
+        The share of each column, measured when it is asked for.
+    """
+
+    kind: str
+    ensemble: bool
+    search_rows: int | None
+    tuned: bool
+    importances: Callable[[], NDArray[np.float64]]
+
+
+def paragraph(model: FittedNetworks, about: Described) -> str:
     """The sentences that apply to a fitted network or ensemble."""
     parts = (_rows, _networks, _stops, _road, _choice, _trend, _errors, _intervals, _members, _columns, _solver)
-    return " ".join(sentence for part in parts if (sentence := part(model)))
+    return " ".join(sentence for part in parts if (sentence := part(model, about)))
 
 
-def _rows(model: Any) -> str:
-    kind, columns = type(model).__name__, _count(model.n_features_in_, "column")
+def _rows(model: FittedNetworks, about: Described) -> str:
+    kind, columns = about.kind, _count(model.columns.n_columns, "column")
     # A memory budget may have left fewer than were asked for.
-    n_rows, searched = model.n_rows_, getattr(model, "data_", {}).get("search_rows") or _base(model)._search_rows()
+    n_rows, searched = model.n_rows, (model.columns.data or {}).get("search_rows") or about.search_rows
     if n_rows is None:
         return f"This {kind} takes {columns}."
     sample = ""
@@ -42,28 +69,26 @@ def _rows(model: Any) -> str:
     return f"This {kind} was fitted on {n_rows:,} rows of {columns}{sample}."
 
 
-def _networks(model: Any) -> str:
+def _networks(model: FittedNetworks, about: Described) -> str:
     how = "" if _searches(model) else ", drawn at random"
-    if not _is_ensemble(model):
-        return f"It is one network of {_count(model.n_hidden_, 'hidden node')}{how}."
-    sizes = model.n_hidden_
+    sizes = [member.layer.n_nodes for member in model.members]
+    if not about.ensemble:
+        return f"It is one network of {_count(sizes[0], 'hidden node')}{how}."
     if len(sizes) <= _NAMED:
-        each = ", ".join(f"{name}: {size}" for name, size in zip(model.groups_, sizes, strict=True))
+        each = ", ".join(f"{name}: {size}" for name, size in zip(_names(model), sizes, strict=True))
     else:
         each = f"{min(sizes)} to {max(sizes)} each" if min(sizes) < max(sizes) else f"{sizes[0]} each"
     return f"It holds {_count(len(sizes), 'network')} with {sum(sizes):,} hidden nodes in all ({each}){how}."
 
 
-def _stops(model: Any) -> str:
+def _stops(model: FittedNetworks, about: Described) -> str:
     """Why building ended, the networks taken together, and what was cut off again."""
     if not _searches(model):
         return ""
-    if _is_ensemble(model):
-        searches = [member.search for member in model.members_]
-        reasons = Counter(search.stop_reason.value for search in searches)
-        built, kept = sum(len(search.training_curve) for search in searches), sum(model.n_hidden_)
-    else:
-        reasons, built, kept = Counter([model.stop_reason_]), len(model.loss_curve_), model.n_hidden_
+    searches = [member.search for member in model.members if member.search is not None]
+    reasons = Counter(search.stop_reason.value for search in searches)
+    built = sum(len(search.training_curve) for search in searches)
+    kept = sum(member.layer.n_nodes for member in model.members)
     if len(reasons) == 1:
         words = f"Building stopped because {next(iter(reasons))}"
     else:
@@ -71,34 +96,34 @@ def _stops(model: Any) -> str:
         words = f"Building stopped {_listed(stopped)}"
     if built > kept:
         words += f"; of {built:,} nodes {kept:,} were kept, up to the least error on held-out rows"
-    tuned = " All nodes of a network were then tuned together." if getattr(_base(model), "tuning_epochs", 0) else ""
+    tuned = " All nodes of a network were then tuned together." if about.tuned else ""
     return f"{words}.{tuned}"
 
 
-def _road(model: Any) -> str:
-    if not _is_ensemble(model):
+def _road(model: FittedNetworks, about: Described) -> str:
+    if not about.ensemble:
         return ""
-    ridges = sorted({float(ridge) for ridge in model.ridge_})
+    ridges = sorted({float(ridge) for ridge in model.solved.ridge})
     ridge = _number(ridges[0]) if len(ridges) == 1 else f"between {_number(ridges[0])} and {_number(ridges[-1])}"
-    n_members = len(model.groups_)
+    n_members, decorrelation = len(model.members), model.solved.decorrelation
     if n_members == 1:
         return f"The ridge is {ridge}."
     limit = decorrelation_limit(n_members)
-    share = 100 * model.decorrelation_ / limit
+    share = 100 * decorrelation / limit
     # 99.99 % of the way is not the whole way.
     percent = f"{share:.4g}" if share > 99 else f"{share:.0f}"
     return (
-        f"Lambda is {model.decorrelation_:.5g}, {percent} % of the way from a plain average of the networks (0) to one "
+        f"Lambda is {decorrelation:.5g}, {percent} % of the way from a plain average of the networks (0) to one "
         f"joint fit of all their nodes ({limit:.5g}), and the ridge is {ridge}."
     )
 
 
-def _choice(model: Any) -> str:
-    if not _is_ensemble(model):
+def _choice(model: FittedNetworks, about: Described) -> str:
+    if not about.ensemble:
         return ""
-    choice = model.choice_
+    choice = model.solved.choice
     if choice is None:
-        return "Neither was chosen: they were given." if len(model.groups_) > 1 else "It was given."
+        return "Neither was chosen: they were given." if len(model.members) > 1 else "It was given."
     n_lambdas, n_ridges = len(choice.decorrelations), len(choice.ridges)
     if n_lambdas > 1 and n_ridges > 1:
         which = f"Of {n_lambdas} lambdas and {n_ridges} ridges this pair"
@@ -108,69 +133,70 @@ def _choice(model: Any) -> str:
     return f"{which} has the least {judge}, or is nearer to a plain average and within {100 * SCORE_SLACK:.1g} % of it."
 
 
-def _trend(model: Any) -> str:
+def _trend(model: FittedNetworks, about: Described) -> str:
     """What part of the output is a straight line."""
-    if getattr(model, "trend_", None) is None:
+    if model.trend.mode == "none":
         return ""
-    shares = 100 * (1.0 - model.network_share_)
-    if not shares.any():
+    shares = 100 * (1.0 - model.trend.share)
+    if model.trend.mode == "taken off":
         return "A linear trend was taken off the target before the networks were built, and is added to their output."
     parts = _listed([f"{share:.2g} %" if share < 10 else f"{share:.0f} %" for share in shares[:_NAMED]])
     of = "of the output" if len(shares) == 1 else "of the outputs"
     return f"The held-out rows left {parts} {of} to a linear trend."
 
 
-def _errors(model: Any) -> str:
+def _errors(model: FittedNetworks, about: Described) -> str:
     """The error to expect on new rows, and that on the rows of the fit."""
-    choice = getattr(model, "choice_", None)
-    training = _training_error(model)
-    if _is_ensemble(model) and (model.network_share_ != 1).any():
+    choice, training, errors = model.solved.choice, _training_error(model, about), model.calibration
+    if model.trend.mode == "blended":
         # Both are those of the networks alone.
         choice = training = None
-    unit = "" if model.n_outputs_ > 1 else " in units of y"
+    unit = "" if model.n_outputs > 1 else " in units of y"
     fitted = "" if training is None else f"; on the rows of the fit it is {_in_units(model, training)}"
     if choice is not None:
         error = _in_units(model, np.sqrt(_chosen_score(choice)))
         blind = _searches(model) and choice.criterion != "held-out rows"
         doubt = ", or larger, because the nodes were chosen on the same rows" if blind else ""
         return f"The root mean squared error to expect on new rows is about {error}{unit}{doubt}{fitted}."
-    if model.calibration_ is not None:
-        scaled = np.sqrt(np.square(model.calibration_ / model.target_scaling_.scale).mean())
+    if errors is not None:
+        scaled = np.sqrt(np.square(errors.errors / model.target_scaling.scale).mean())
         return f"The root mean squared error on held-out rows is {_in_units(model, scaled)}{unit}{fitted}."
     if training is None:
         return ""
     return f"The root mean squared error on its own rows is {_in_units(model, training)}{unit}."
 
 
-def _training_error(model: Any) -> float | None:
-    curve = getattr(model, "loss_curve_", None)
-    if curve is None or not len(curve):
+def _training_error(model: FittedNetworks, about: Described) -> float | None:
+    if about.ensemble:
+        curve = model.solved.solution.error_history
+        return float(curve[-1]) if len(curve) else None
+    member = model.members[0]
+    if member.search is None or about.tuned:
         return None
-    if _is_ensemble(model):
-        return float(curve[-1])
-    # Of a single network the curve goes on past the nodes that were kept, and it knows nothing of a later tuning.
-    return None if getattr(model, "tuning_epochs", 0) else float(curve[min(model.n_hidden_, len(curve)) - 1])
+    # The curve goes on past the nodes that were kept, and it knows nothing of a later tuning.
+    curve = member.search.training_curve
+    return float(curve[min(member.layer.n_nodes, len(curve)) - 1])
 
 
-def _intervals(model: Any) -> str:
-    errors = model.calibration_
+def _intervals(model: FittedNetworks, about: Described) -> str:
+    errors = None if model.calibration is None else model.calibration.errors
     if errors is None or len(errors) < _LEAST_ERRORS or errors.shape[1] > _NAMED:
         return ""
-    widths = half_widths(model, _LEVEL)
+    widths = half_widths(errors, _LEVEL)
     each = " (one number for each output)" if len(widths) > 1 else ""
     reach = _listed([_number(float(width)) for width in widths])
     return f"About {100 * _LEVEL:.0f} % of new rows should lie within {reach}{each} of their prediction."
 
 
-def _members(model: Any) -> str:
+def _members(model: FittedNetworks, about: Described) -> str:
     """The networks whose loss would cost most."""
-    if not _is_ensemble(model) or len(model.groups_) < 2 or not hasattr(model, "system_"):
+    n_networks = len(model.members)
+    if n_networks < 2 or model.sums is None:
         return ""
-    n_networks = len(model.groups_)
-    if n_networks > _LEAVE_OUT_NETWORKS or n_networks * float(model.system_.n_nodes) ** 3 > _LEAVE_OUT_WORK:
+    if n_networks > _LEAVE_OUT_NETWORKS or n_networks * float(model.sums.n_nodes) ** 3 > _LEAVE_OUT_WORK:
         return "Which networks matter most is what group_importances() says."
-    found = model.group_importances()
-    scale = model.target_scaling_.scale
+    found = group_importances(model)
+    scale = model.target_scaling.scale
     errors = np.sqrt(np.square(np.reshape(found.errors_without, (-1, len(scale))) / scale).mean(axis=1))
     whole = float(np.sqrt(np.square(np.reshape(found.error, -1) / scale).mean()))
     rises = errors - whole
@@ -181,26 +207,26 @@ def _members(model: Any) -> str:
     return f"Leaving a network out raises the error on {found.rows} most for {_listed(named)}."
 
 
-def _columns(model: Any) -> str:
-    layers = model._layers()
+def _columns(model: FittedNetworks, about: Described) -> str:
+    layers, _ = model.terms()
     n_weights = sum(int(np.count_nonzero(layer.weights)) for layer in layers)
     if sum(len(layer.columns) for layer in layers) > _COLUMNS_TO_MEASURE or n_weights > _WEIGHTS_TO_MEASURE:
         return "Which columns matter most is what feature_importances_ says."
-    shares = model.feature_importances_
+    shares = about.importances()
     if not shares.any():
         return "Its output is the same for every row."
-    names = getattr(model, "feature_names_in_", None)
-    names = [f"column {place}" for place in range(len(shares))] if names is None else names
+    names = model.columns.names or [f"column {place}" for place in range(len(shares))]
     order = [place for place in np.argsort(-shares, kind="stable")[:_MOST_IMPORTANT] if shares[place] >= _WORTH_NAMING]
     named = [f"{names[place]} ({100 * shares[place]:.0f} %)" for place in order]
     return f"What moves its output most is {_listed(named)}." if named else ""
 
 
-def _solver(model: Any) -> str:
-    if not _is_ensemble(model):
+def _solver(model: FittedNetworks, about: Described) -> str:
+    if not about.ensemble:
         return ""
-    message = model.solution_.message.rstrip(".")
-    return f"The output weights come from solver {model.solution_.solver!r}: {message[0].lower()}{message[1:]}."
+    solution = model.solved.solution
+    message = solution.message.rstrip(".")
+    return f"The output weights come from solver {solution.solver!r}: {message[0].lower()}{message[1:]}."
 
 
 def _chosen_score(choice: Choice) -> float:
@@ -208,26 +234,19 @@ def _chosen_score(choice: Choice) -> float:
     return float(choice.scores[ridge, int(np.argmin(np.abs(choice.decorrelations - choice.decorrelation)))])
 
 
-def _base(model: Any) -> Any:
-    """The network, or the one of which an ensemble has copies."""
-    return model._template() if _is_ensemble(model) else model
+def _names(model: FittedNetworks) -> list[str]:
+    return [member.name for member in model.members]
 
 
-def _is_ensemble(model: Any) -> bool:
-    return hasattr(model, "members_")
+def _searches(model: FittedNetworks) -> bool:
+    return all(member.search is not None for member in model.members)
 
 
-def _searches(model: Any) -> bool:
-    if _is_ensemble(model):
-        return all(member.search is not None for member in model.members_)
-    return hasattr(model, "stop_reason_")
-
-
-def _in_units(model: Any, scaled: float) -> str:
+def _in_units(model: FittedNetworks, scaled: float) -> str:
     """An error in units of y; of several outputs, whose units may differ, in those of the scaled targets."""
-    if model.n_outputs_ > 1:
+    if model.n_outputs > 1:
         return f"{_number(scaled)} of the targets' scale"
-    return _number(scaled * float(model.target_scaling_.scale[0]))
+    return _number(scaled * float(model.target_scaling.scale[0]))
 
 
 def _number(value: float) -> str:

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting import check_integer, check_threads, mean_output
+from scne.fitting import Columns, FittedNetworks, mean_output
 from scne.passes import Engine, announce
 from scne.rows import ArrayRows
 
@@ -62,16 +61,15 @@ class PermutationImportances:
 
 
 def permutation_importances(
-    model: Any, rows: ArrayRows, n_repeats: int, generator: np.random.RandomState
+    model: FittedNetworks, rows: ArrayRows, n_repeats: int, generator: np.random.RandomState, threads: int
 ) -> PermutationImportances:
     """Shuffle every column and every group of a fitted model's input, `n_repeats` times each."""
-    check_integer("n_repeats", n_repeats, 1)
-    flat = model._flat_target
-    columns, groups = _columns(model), _groups(model)
-    with Engine(check_threads(model.n_jobs)) as engine:
+    flat = model.columns.flat_target
+    columns, groups = _columns(model.columns), _groups(model.columns)
+    with Engine(threads) as engine:
         shuffled = _ShuffledRows(model, rows, engine)
         total = len(columns) + len(groups)
-        rises = np.empty((total, n_repeats, model.n_outputs_))
+        rises = np.empty((total, n_repeats, model.n_outputs))
         for place, positions in enumerate([*columns.values(), *groups.values()]):
             for repeat in range(n_repeats):
                 rises[place, repeat] = shuffled.error(positions, generator.permutation(rows.n_rows)) - shuffled.whole
@@ -89,9 +87,9 @@ def permutation_importances(
 class _ShuffledRows:
     """Errors of a model on rows of which some columns are shuffled; networks that do not see them are not run again."""
 
-    def __init__(self, model: Any, rows: ArrayRows, engine: Engine) -> None:
-        self._layers, self._weights = model._layers(), model._joint_weights()
-        self._scaling, self._rows, self._engine = model.target_scaling_, rows, engine
+    def __init__(self, model: FittedNetworks, rows: ArrayRows, engine: Engine) -> None:
+        self._layers, self._weights = model.terms()
+        self._scaling, self._rows, self._engine = model.target_scaling, rows, engine
         self._inputs = np.array(rows.inputs)
         self._outputs = [self._output(m) for m in range(len(self._layers))]
         self.whole = self._error(self._outputs)
@@ -112,16 +110,14 @@ class _ShuffledRows:
         return np.sqrt(np.average(np.square(predictions - self._rows.targets), axis=0, weights=self._rows.weights))
 
 
-def _columns(model: Any) -> Mapping[Name, NDArray[np.intp]]:
+def _columns(columns: Columns) -> Mapping[Name, NDArray[np.intp]]:
     """Positions of each column of the input among those that the networks see."""
-    encoder = getattr(model, "encoder_", None)
-    if encoder is not None:
-        sources = np.array(encoder.sources, dtype=object)
-        return {name: np.flatnonzero(sources == name) for name in dict.fromkeys(encoder.sources)}
-    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
-    return {name if isinstance(name, int) else str(name): np.array([place]) for place, name in enumerate(names)}
+    if columns.encoder is not None:
+        sources = np.array(columns.encoder.sources, dtype=object)
+        return {name: np.flatnonzero(sources == name) for name in dict.fromkeys(columns.encoder.sources)}
+    names: Sequence[Name] = range(columns.n_columns) if columns.names is None else columns.names
+    return {name: np.array([place]) for place, name in enumerate(names)}
 
 
-def _groups(model: Any) -> Mapping[Name, NDArray[np.intp]]:
-    groups = getattr(model, "column_groups_", {})
-    return {name: columns for name, columns in groups.items() if len(np.unique(columns)) < model.n_features_in_}
+def _groups(columns: Columns) -> Mapping[Name, NDArray[np.intp]]:
+    return {name: held for name, held in columns.groups.items() if len(np.unique(held)) < columns.n_columns}

@@ -1,40 +1,30 @@
 """From checked rows to a fitted model, step by step."""
 
-from scne.fitting._blend import blended
-from scne.fitting._building import NetworkPlan, build_member, build_together
-from scne.fitting._calibration import (
-    MOST_ERRORS,
-    HeldOutOutputs,
-    PredictionInterval,
-    around,
-    errors_to_keep,
-    half_widths,
-    hearing_held_out,
-    held_out_outputs,
-    kept_errors,
-)
+from scne.fitting._building import DrawnPlan, NetworkPlan
+from scne.fitting._calibration import MOST_ERRORS, HeldOutOutputs, PredictionInterval, around, half_widths
 from scne.fitting._checkpoint import Checkpoint, Form, check_fixed_seed, keeping
 from scne.fitting._checkpoint_folder import CheckpointError
-from scne.fitting._device import StreamedRows, placed
+from scne.fitting._device import placed
 from scne.fitting._engines import PRECISIONS, open_engine
+from scne.fitting._fit import Fit, fit_networks
+from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend, split_weights
+from scne.fitting._growing import grown
 from scne.fitting._held_out import HeldOutSums
 from scne.fitting._identity import fit_identity
+from scne.fitting._later_rows import LaterRows
 from scne.fitting._limits import LARGEST, LARGEST_RIDGE, LARGEST_SCOPE, check_gram_fits, check_pool_fits
 from scne.fitting._members import (
     BlockStatistics,
     Member,
     block_statistics,
     combined_statistics,
-    ensemble_system,
-    matrix_free_system,
     mean_output,
-    member_outputs,
     statistics_form,
     statistics_hold,
     statistics_to_store,
     stored_statistics,
-    validation_rows,
 )
+from scne.fitting._memory import _building
 from scne.fitting._memory_plan import MemoryPlan, plan_memory
 from scne.fitting._parameters import (
     as_float,
@@ -45,66 +35,66 @@ from scne.fitting._parameters import (
     check_real,
     check_threads,
 )
+from scne.fitting._plan import FitPlan, MemberPlan, ScalingPlan, TrendMode
 from scne.fitting._probabilities import (
-    FLOOR,
-    LEAST,
-    MOST,
-    SOFTNESS,
+    LEAST_OUTPUT,
+    MOST_OUTPUT,
+    OUTPUT_SOFTNESS,
+    PROBABILITY_FLOOR,
     ProbabilityMap,
     decisions,
     fit_map,
     one_hot,
     probabilities,
 )
-from scne.fitting._running_errors import RunningErrors, joined_errors
-from scne.fitting._site import BuildingSite, fitted_places, holds_out, open_site
+from scne.fitting._running_errors import RunningErrors
 from scne.fitting._sizes import check_target_sizes, refuse_unfit_arrays
 from scne.fitting._training import TrainingData
-from scne.fitting._trend import Trend, learn_trend, without_trend
-from scne.fitting._weights import (
-    SCORE_SLACK,
-    SolvedWeights,
-    WeightSettings,
-    check_weight_settings,
-    solve_again,
-    solve_weights,
-)
+from scne.fitting._trend import Trend
+from scne.fitting._updating import reweighted, updated
+from scne.fitting._weights import SCORE_SLACK, SolvedWeights, WeightSettings, check_weight_settings
 
 __all__ = [
     "BlockStatistics",
-    "BuildingSite",
     "Checkpoint",
     "CheckpointError",
-    "FLOOR",
+    "Columns",
+    "DrawnPlan",
+    "Fit",
+    "FitPlan",
+    "FittedNetworks",
+    "FittedTrend",
     "Form",
     "HeldOutOutputs",
     "HeldOutSums",
     "LARGEST",
     "LARGEST_RIDGE",
     "LARGEST_SCOPE",
-    "LEAST",
-    "MOST",
+    "LEAST_OUTPUT",
+    "LaterRows",
     "MOST_ERRORS",
+    "MOST_OUTPUT",
     "Member",
+    "MemberPlan",
     "MemoryPlan",
     "NetworkPlan",
+    "OUTPUT_SOFTNESS",
     "PRECISIONS",
+    "PROBABILITY_FLOOR",
     "PredictionInterval",
     "ProbabilityMap",
     "RunningErrors",
     "SCORE_SLACK",
-    "SOFTNESS",
+    "ScalingPlan",
     "SolvedWeights",
-    "StreamedRows",
     "TrainingData",
     "Trend",
+    "TrendMode",
     "WeightSettings",
+    "_building",
     "around",
     "as_float",
-    "blended",
     "block_statistics",
-    "build_member",
-    "build_together",
     "check_bytes",
     "check_choice",
     "check_fixed_seed",
@@ -118,35 +108,24 @@ __all__ = [
     "check_weight_settings",
     "combined_statistics",
     "decisions",
-    "ensemble_system",
-    "errors_to_keep",
     "fit_identity",
     "fit_map",
-    "fitted_places",
+    "fit_networks",
+    "grown",
     "half_widths",
-    "hearing_held_out",
-    "held_out_outputs",
-    "holds_out",
-    "joined_errors",
     "keeping",
-    "kept_errors",
-    "learn_trend",
-    "matrix_free_system",
     "mean_output",
-    "member_outputs",
     "one_hot",
     "open_engine",
-    "open_site",
     "placed",
     "plan_memory",
     "probabilities",
     "refuse_unfit_arrays",
-    "solve_again",
-    "solve_weights",
+    "reweighted",
+    "split_weights",
     "statistics_form",
     "statistics_hold",
     "statistics_to_store",
     "stored_statistics",
-    "validation_rows",
-    "without_trend",
+    "updated",
 ]

@@ -20,14 +20,17 @@ from scne.networks import (
     SearchSettings,
     TuningSettings,
     build_network,
+    draw_nodes,
     pool_generator,
+    prepare_search,
     searches_on_device,
     tune_nodes,
     tune_together,
     tunes_on_device,
+    uniform_pool,
 )
 from scne.passes import DeviceEngine, Engine
-from scne.rows import FeatureGroup, InputScaling
+from scne.rows import ArrayRows, ColumnScaling, FeatureGroup, InputScaling
 
 # With fewer rows a search takes little time in either precision, and may come close to fitting every row, where single
 # precision would choose nodes by its rounding errors.
@@ -51,6 +54,25 @@ class NetworkPlan:
     memory_budget: float
     n_threads: int
 
+    @property
+    def ridge(self) -> float:
+        """Of the network by itself."""
+        return self.search.ridge
+
+    @property
+    def criterion(self) -> str:
+        """By which candidates were admitted."""
+        return self.search.criterion
+
+    @property
+    def builds_alone(self) -> bool:
+        """Whether a network is best built by one thread, beside others: gradient steps cannot be shared out."""
+        return self.tuning_epochs > 0
+
+    def largest_layer(self, n_columns: int) -> int:
+        """The most outputs that a hidden layer on `n_columns` can have."""
+        return self.search.max_hidden + (n_columns if self.search.direct_link else 0)
+
     def dtype(self, site: BuildingSite) -> np.dtype:
         """The type of numbers of the search."""
         if isinstance(site.engine, DeviceEngine):
@@ -66,40 +88,108 @@ class NetworkPlan:
             return 0.3 * site.engine.free_bytes()
         return self.memory_budget if site.keeps_basis else 0.0
 
+    def build(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
+        """A network on the columns of one group; `index` names its random streams."""
+        scaling, rows = site.prepared(group.columns, self.dtype(site))
+        found = _searched(self, rows, group.name, index, site)
+        if self.tuning_epochs:
+            found = _tuned(self, rows, found, group.name, index, site)
+        return _member(self, group, scaling, found)
 
-def build_member(plan: NetworkPlan, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
-    """A network on the columns of one group; `index` names its random streams."""
-    scaling, rows = site.prepared(group.columns, plan.dtype(site))
-    found = _searched(plan, rows, group.name, index, site)
-    if plan.tuning_epochs:
-        found = _tuned(plan, rows, found, group.name, index, site)
-    return _member(plan, group, scaling, found)
-
-
-def build_together(plan: NetworkPlan, groups: Sequence[FeatureGroup], site: BuildingSite) -> tuple[Member, ...] | None:
-    """All members, tuned at once on a GPU; None where they do not share their columns, or there is none."""
-    same = all(np.array_equal(group.columns, groups[0].columns) for group in groups)
-    scaling, rows = site.prepared(groups[0].columns, plan.dtype(site))
-    if not (same and plan.tuning_epochs and tunes_on_device(rows)):
-        return None
-    found = _searched_here(plan, rows, groups, site)
-    kept = [_kept_weights(site, m, _shape_of(one)) for m, one in enumerate(found)]
-    tuned = [weights for weights in kept if weights is not None]
-    if len(tuned) < len(groups):
-        tuned = tune_together(
-            rows,
-            [np.vstack([one.weights, one.biases]) for one in found],
-            ACTIVATIONS[plan.search.activation],
-            plan.search.direct_link,
-            TuningSettings(plan.tuning_epochs),
-            [pool_generator(site.seed, m, _TUNING_STREAM) for m in range(len(groups))],
+    def build_together(self, groups: Sequence[FeatureGroup], site: BuildingSite) -> tuple[Member, ...] | None:
+        """All members, tuned at once on a GPU; None where they do not share their columns, or there is none."""
+        same = all(np.array_equal(group.columns, groups[0].columns) for group in groups)
+        scaling, rows = site.prepared(groups[0].columns, self.dtype(site))
+        if not (same and self.tuning_epochs and tunes_on_device(rows)):
+            return None
+        found = _searched_here(self, rows, groups, site)
+        kept = [_kept_weights(site, m, _shape_of(one)) for m, one in enumerate(found)]
+        tuned = [weights for weights in kept if weights is not None]
+        if len(tuned) < len(groups):
+            tuned = tune_together(
+                rows,
+                [np.vstack([one.weights, one.biases]) for one in found],
+                ACTIVATIONS[self.search.activation],
+                self.search.direct_link,
+                TuningSettings(self.tuning_epochs),
+                [pool_generator(site.seed, m, _TUNING_STREAM) for m in range(len(groups))],
+            )
+            for m, weights in enumerate(tuned):
+                _keep_weights(site, m, weights)
+        return tuple(
+            _member(self, group, scaling, _with_nodes(one, nodes))
+            for group, one, nodes in zip(groups, found, tuned, strict=True)
         )
-        for m, weights in enumerate(tuned):
-            _keep_weights(site, m, weights)
-    return tuple(
-        _member(plan, group, scaling, _with_nodes(one, nodes))
-        for group, one, nodes in zip(groups, found, tuned, strict=True)
-    )
+
+    def grow(self, member: Member, index: int, n: int, rows: ArrayRows, site: BuildingSite) -> Member:
+        """The same network with up to n nodes more: the search, continued on rows whose targets it is to explain."""
+        layer, known = member.layer, member.search
+        q = rows.targets.shape[1] if rows.targets is not None else 1
+        unscaled = ColumnScaling(np.zeros(q), np.ones(q))
+        search = prepare_search(
+            rows, layer.columns, layer.scaling, unscaled, site.engine, site.validation, dtype=self.dtype(site)
+        )
+        # Rows that are held out choose no number of nodes here: the user has.
+        search = search.first_training(self.pool_rows or search.n_training)
+        unknown = np.full(layer.n_nodes, np.nan)
+        found = build_network(
+            search,
+            replace(self.search, max_hidden=layer.n_nodes + n),
+            site.seed,
+            index,
+            site.engine,
+            self.basis_bytes(site),
+            f"growing {member.name}",
+            ChosenNodes(
+                np.ascontiguousarray(np.vstack([layer.weights, layer.biases]).T),
+                unknown if known is None else known.scopes[: layer.n_nodes],
+                unknown if known is None else known.contractions[: layer.n_nodes],
+            ),
+        )
+        nodes = np.vstack([found.weights, found.biases])
+        return Member(member.name, layer_with_nodes(layer, nodes), replace(found, chosen=None))
+
+
+@dataclass(frozen=True)
+class DrawnPlan:
+    """The checked settings of a network whose nodes are drawn; the names and meanings are those of `RVFLRegressor`."""
+
+    n_hidden: int
+    scope: float
+    activation: str
+    direct_link: bool
+    ridge: float
+    builds_alone: bool = False
+    criterion: str = "paper"
+
+    def largest_layer(self, n_columns: int) -> int:
+        """The outputs of a hidden layer on `n_columns`."""
+        return self.n_hidden + (n_columns if self.direct_link else 0)
+
+    def build(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
+        """Draw the nodes of network `index`."""
+        weights, biases = draw_nodes(site.seed, index, len(group.columns), self.n_hidden, self.scope)
+        scaling = site.scaling.select(group.columns)
+        layer = HiddenLayer(group.columns, scaling, weights, biases, self.activation, self.direct_link)
+        return Member(group.name, layer, None)
+
+    def build_together(self, groups: Sequence[FeatureGroup], site: BuildingSite) -> tuple[Member, ...] | None:
+        """None: there is nothing to share."""
+        return None
+
+    def grow(self, member: Member, index: int, n: int, rows: ArrayRows, site: BuildingSite) -> Member:
+        """The same network with n nodes more, drawn as the others were."""
+        layer = member.layer
+        # A stream of its own for each number of nodes, so that nodes which are added twice differ.
+        generator = pool_generator(site.seed, index, layer.n_nodes)
+        fresh = uniform_pool(generator, len(layer.weights), n, [self.scope])
+        nodes = np.hstack([np.vstack([layer.weights, layer.biases]), fresh])
+        return replace(member, layer=layer_with_nodes(layer, nodes))
+
+
+def layer_with_nodes(layer: HiddenLayer, nodes: NDArray[np.float64]) -> HiddenLayer:
+    """The same layer with other nodes (d + 1, L), the biases being the last row."""
+    return replace(layer, weights=np.ascontiguousarray(nodes[:-1]), biases=nodes[-1].copy())
 
 
 def _member(plan: NetworkPlan, group: FeatureGroup, scaling: InputScaling, found: BuiltNetwork) -> Member:

@@ -10,9 +10,8 @@ What is left is small: the held-out rows had a say in the number of nodes, lambd
 intervals a little, and the kept model has seen more rows than the one that was measured, which widens them a little.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -105,33 +104,8 @@ def held_out_outputs(
     return HeldOutOutputs(rows, site.target_scaling.undo(outputs))
 
 
-_listener: ContextVar[Callable[[HeldOutOutputs], None] | None] = ContextVar("scne_held_out_listener", default=None)
-
-
-@contextmanager
-def hearing_held_out(listener: Callable[[HeldOutOutputs], None]) -> Iterator[None]:
-    """Hand what fits inside the block say of their held-out rows to a function; a model itself keeps no row."""
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
-
-
-def errors_to_keep(judged: HeldOutOutputs | None, trend: Trend | None = None) -> NDArray[np.float64] | None:
-    """The errors that a model keeps of its held-out rows, once a listener has seen the rows; None without rows.
-
-    A trend that was taken off the targets before the fit is added again for the listener; errors do not change by it.
-    """
-    if judged is None:
-        return None
-    listener = _listener.get()
-    if listener is not None:
-        listener(judged if trend is None else _with_trend(judged, trend))
-    return judged.errors
-
-
-def _with_trend(judged: HeldOutOutputs, trend: Trend) -> HeldOutOutputs:
+def with_trend(judged: HeldOutOutputs, trend: Trend) -> HeldOutOutputs:
+    """The same with a trend that was taken off the targets before the fit; errors do not change by it."""
     rows = judged.rows
     assert rows.targets is not None
     line = trend.apply(rows.inputs)
@@ -171,10 +145,9 @@ def kept_errors(errors: Array, weights: Array | None = None) -> NDArray[np.float
     return to_numpy(xp.stack(kept, axis=1))
 
 
-def half_widths(model: Any, interval: Any) -> NDArray[np.float64]:
-    """How far the interval of a level reaches to each side, for each output of a fitted model, shape (q,)."""
+def half_widths(errors: NDArray[np.float64] | None, interval: Any) -> NDArray[np.float64]:
+    """How far the interval of a level reaches to each side, for each output, by errors (m, q) in order, shape (q,)."""
     level = check_real("interval", interval, below=1.0, open_left=True)
-    errors = getattr(model, "calibration_", None)
     if errors is None:
         raise ValueError(
             "This model cannot give prediction intervals, because it knows no errors on rows that its fit held out: "

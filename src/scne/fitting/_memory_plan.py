@@ -134,7 +134,7 @@ def plan_memory(
     numbers = kinds.count("number") + kinds.count("flag") + kinds.count("empty")
     dates, texts = 5 * kinds.count("date"), kinds.count("category")
     cost = reading_cost(files, stripe_rows(files.n_rows or 1 << 40))
-    settings = template._settings()
+    settings, network = template._settings(), template._member_plan()
     n_columns = numbers + dates + _TEXT_COLUMNS * texts
     most = FitShape(
         n_rows=files.n_rows,
@@ -146,11 +146,11 @@ def plan_memory(
         piece_bytes=cost.piece,
         level_bytes=cost.levels,
         n_networks=n_networks,
-        n_nodes=template.largest_layer(n_columns),
+        n_nodes=network.largest_layer(n_columns),
         n_candidates=0 if settings is None else settings.n_candidates,
         pool_rows=getattr(template, "pool_rows", None) if settings is not None else 1,
         ramps=template._n_ramps() if (scaling or template.scaling) == "ramps" else 0,
-        tuned=template.builds_alone,
+        tuned=network.builds_alone,
         blended=blended,
         double=getattr(template, "search_dtype", "auto") == "float64",
         held_out=template._validation_fraction() or 0.0,

@@ -28,7 +28,7 @@ from scne.passes import single_threaded_blas
 from scne.rows import Array, like, namespace_of
 
 # w of s(f): below a few times this an output says no more than "improbable".
-SOFTNESS = 0.02
+OUTPUT_SOFTNESS = 0.02
 # Mean and precision of the normal priors of a and c, and the precision of that of the biases, whose mean is zero.
 # Measured on thirteen sets together (see SCNEClassifier); twice or half of them changes the mean log loss by a percent.
 _PRIOR_SLOPES = np.array([5.0, 0.0])
@@ -37,9 +37,9 @@ _PRECISION_BIASES = 30.0
 # Outputs for rows of the fit itself lie closer to 0 and 1 than those for new rows, and ask for too steep a map.
 _PRECISION_OF_SEEN_ROWS = 10.0
 # Outputs are limited to this range: no fit to 0 and 1 means more by what lies beyond it.
-LEAST, MOST = -1.0, 2.0
+LEAST_OUTPUT, MOST_OUTPUT = -1.0, 2.0
 # What keeps a probability off 0 and 1, whatever rounding does.
-FLOOR = 1e-12
+PROBABILITY_FLOOR = 1e-12
 _MAX_NEWTON_STEPS = 100
 
 
@@ -86,7 +86,9 @@ def probabilities(scores: Array) -> Array:
     """
     xp = namespace_of(scores)
     grown = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
-    return (1.0 - scores.shape[1] * FLOOR) * (grown / xp.sum(grown, axis=1, keepdims=True)) + FLOOR
+    return (1.0 - scores.shape[1] * PROBABILITY_FLOOR) * (
+        grown / xp.sum(grown, axis=1, keepdims=True)
+    ) + PROBABILITY_FLOOR
 
 
 def decisions(scores: Array) -> Array:
@@ -174,8 +176,8 @@ def fit_map(
 def _features(outputs: Array) -> tuple[Array, Array]:
     """f and log s(f), each of shape (n, K)."""
     xp = namespace_of(outputs)
-    limited = xp.clip(outputs, LEAST, MOST)
-    return limited, xp.log(SOFTNESS * xp.logaddexp(xp.zeros_like(limited), limited / SOFTNESS))
+    limited = xp.clip(outputs, LEAST_OUTPUT, MOST_OUTPUT)
+    return limited, xp.log(OUTPUT_SOFTNESS * xp.logaddexp(xp.zeros_like(limited), limited / OUTPUT_SOFTNESS))
 
 
 def _smoothed(codes: NDArray[np.intp], counts: NDArray, n_classes: int) -> NDArray[np.float64]:

@@ -3,13 +3,13 @@
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scne.fitting._checkpoint import Checkpoint
-from scne.fitting._members import ensemble_system, learn_scalings, validation_rows
+from scne.fitting._members import ensemble_system, learn_scalings
 from scne.fitting._training import TrainingData
 from scne.fitting._weights import HeldOut
 from scne.ncl import EnsembleSystem
@@ -18,13 +18,14 @@ from scne.passes import Engine
 from scne.rows import (
     ArrayRows,
     ColumnScaling,
-    DateColumns,
     InputScaling,
     learn_dated_scaling,
     learn_ramps,
     learn_scaling,
-    other_places,
 )
+
+if TYPE_CHECKING:
+    from scne.fitting._plan import ScalingPlan
 
 HELD_OUT_STAGE = "summing held-out rows"
 
@@ -101,50 +102,25 @@ class BuildingSite:
         return HeldOut(system.without(judged), judged)
 
 
-def _held_out_places(data: TrainingData, fraction: float | None, seed: int) -> NDArray[np.intp] | None:
-    if fraction is None or data.watched is not None:
-        return None
-    # Drawn once: telling rows apart takes a look at all of them.
-    if (fraction, seed) not in data.held_out:
-        data.held_out[fraction, seed] = validation_rows(data.search, fraction, seed)
-    return data.held_out[fraction, seed]
-
-
-def holds_out(data: TrainingData, validation_fraction: float | None, seed: int) -> bool:
-    """Whether a site on these rows has some that it does not fit."""
-    return data.watched is not None or _held_out_places(data, validation_fraction, seed) is not None
-
-
-def fitted_places(data: TrainingData, validation_fraction: float | None, seed: int) -> NDArray[np.intp] | None:
-    """Places in the search of the rows that a site would not hold out; None when those are all."""
-    held = _held_out_places(data, validation_fraction, seed)
-    return None if held is None else other_places(data.search.n_rows, held)
-
-
 def open_site(
+    scaling: "ScalingPlan",
     data: TrainingData,
-    scaling: str,
-    target_scaling: str,
-    clip_inputs: bool,
-    validation_fraction: float | None,
+    validation: NDArray[np.intp] | None,
     seed: int,
     engine: Engine,
     checkpoint: Checkpoint | None = None,
-    n_ramps: int | None = None,
-    dates: tuple[DateColumns, ...] = (),
     keeps_basis: bool = True,
 ) -> BuildingSite:
-    """Learn the scalings in one pass over all rows, and set the search's rows apart."""
-    plain = "standard" if scaling == "ramps" else scaling
+    """Learn the scalings in one pass over all rows; `validation` are the places of the rows that are held out."""
+    plain = "standard" if scaling.inputs == "ramps" else scaling.inputs
     columns, targets = learn_scalings(
-        data.rows, plain, target_scaling, clip_inputs, engine, checkpoint, data.statistics, data.column_names
+        data.rows, plain, scaling.targets, scaling.clip_inputs, engine, checkpoint, data.statistics, data.column_names
     )
     if data.target_statistics is not None:
-        targets = learn_scaling(data.target_statistics, target_scaling)
-    validation = _held_out_places(data, validation_fraction, seed)
+        targets = learn_scaling(data.target_statistics, scaling.targets)
     inputs: InputScaling = columns
-    if dates:
-        inputs = learn_dated_scaling(data.search, columns, scaling, dates, n_ramps)
-    elif scaling == "ramps":
-        inputs = learn_ramps(data.search, columns, n_ramps)
+    if scaling.dates:
+        inputs = learn_dated_scaling(data.search, columns, scaling.inputs, scaling.dates, scaling.n_ramps)
+    elif scaling.inputs == "ramps":
+        inputs = learn_ramps(data.search, columns, scaling.n_ramps)
     return BuildingSite(data.search, data.watched, validation, inputs, targets, seed, engine, checkpoint, keeps_basis)

@@ -1,6 +1,6 @@
 """Checked rows that a fit begins with."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from scne.fitting._members import BlockStatistics
@@ -33,8 +33,6 @@ class TrainingData:
         Of the targets, where they are not those of all rows as given.
     weight_scale : WeightScale or None
         How weights became numbers of rows; None without weights.
-    held_out : dict
-        Places in the search of rows that a fit holds out, once it has drawn them.
     """
 
     rows: RowSource | ClusterRows
@@ -47,4 +45,3 @@ class TrainingData:
     statistics: BlockStatistics | None = None
     target_statistics: ColumnStatistics | None = None
     weight_scale: WeightScale | None = None
-    held_out: dict[Any, Any] = field(default_factory=dict, repr=False)

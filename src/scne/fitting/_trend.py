@@ -5,10 +5,8 @@ lose to it. With the linear part off, what networks are left with is small where
 ridge that is chosen for them may make nearly nothing of it.
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +19,7 @@ from scne.passes import ClusterRows
 from scne.rows import (
     Array,
     ArrayRows,
+    ChangedRows,
     ColumnScaling,
     ColumnStatistics,
     RampScaling,
@@ -65,6 +64,11 @@ class Trend:
         """Its values (n, q), in units of y."""
         columns = self.layer.outputs(inputs)
         return columns @ like(self.weights, columns)
+
+    def left_of(self, rows: ArrayRows) -> ArrayRows:
+        """Rows in memory with what is left of their targets."""
+        assert rows.targets is not None
+        return ArrayRows(rows.inputs, rows.targets - self.apply(rows.inputs), rows.weights)
 
     def taken_off(self, block: RowBlock) -> RowBlock:
         """The same rows with what is left of their targets."""
@@ -208,51 +212,23 @@ def _ridge_weights(
     return directions @ chosen
 
 
-@dataclass(frozen=True)
-class _Detrended:
-    """A source of rows whose trend is taken off as they are read."""
-
-    source: Any
-    trend: Trend
-
-    @property
-    def n_rows(self) -> int:
-        return self.source.n_rows
-
-    @property
-    def n_columns(self) -> int:
-        return self.source.n_columns
-
-    def stripes(self, rows: int, *between: Any) -> Iterator[RowBlock]:
-        return map(self.trend.taken_off, self.source.stripes(rows, *between))
-
-
-def _read_detrended(read: Callable[..., Iterator[RowBlock]], trend: Trend) -> Callable[..., Iterator[RowBlock]]:
-    return lambda *where: map(trend.taken_off, read(*where))
-
-
 def without_trend(data: TrainingData, trend: Trend) -> TrainingData:
     """The same rows with what the trend leaves of their targets."""
-
-    def taken_off(rows: ArrayRows) -> ArrayRows:
-        assert rows.targets is not None
-        return ArrayRows(rows.inputs, rows.targets - trend.apply(rows.inputs), rows.weights)
-
     rows: RowSource | ClusterRows
     if isinstance(data.rows, ClusterRows):
-        rows = replace(data.rows, read=_read_detrended(data.rows.read, trend))
+        rows = data.rows.changed(trend.taken_off)
     elif isinstance(data.rows, ArrayRows):
-        rows = taken_off(data.rows)
+        rows = trend.left_of(data.rows)
     else:
-        rows = _Detrended(data.rows, trend)
-    search = rows if data.search is data.rows else taken_off(data.search)
+        rows = ChangedRows(data.rows, trend.taken_off)
+    search = rows if data.search is data.rows else trend.left_of(data.search)
     assert isinstance(search, ArrayRows)
     assert search.targets is not None
     return replace(
         data,
         rows=rows,
         search=search,
-        watched=None if data.watched is None else taken_off(data.watched),
+        watched=None if data.watched is None else trend.left_of(data.watched),
         # On the sample, in memory as in files: the targets of all rows are known only with their trend.
         target_statistics=column_statistics(search.targets, search.weights),
     )

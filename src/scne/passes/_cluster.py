@@ -9,7 +9,7 @@ worker that dies costs the time of computing its partitions again and nothing el
 import copy
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -65,6 +65,11 @@ class ClusterRows:
     partitions: tuple[Partition, ...]
     read: Callable[..., Iterator[Any]]
     cluster: Cluster | None
+
+    def changed(self, change: Callable[[RowBlock], RowBlock]) -> "ClusterRows":
+        """The same rows, with every block changed by the worker that reads it."""
+        read = self.read
+        return replace(self, read=lambda *where: map(change, read(*where)))
 
     def results(
         self, kernel: Callable[[RowBlock], Result], combine: Callable[[Result, Result], Result], done: int, stage: str

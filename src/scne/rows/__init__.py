@@ -16,6 +16,7 @@ from scne.rows._arrays import (
     to_numpy,
 )
 from scne.rows._blocks import ArrayRows, RowBlock, RowSource, other_places
+from scne.rows._changed import ChangedRows, SampledRows, stacked
 from scne.rows._content import ascending, content_keys, keys_in_numpy
 from scne.rows._data_error import DataError
 from scne.rows._dates import (
@@ -91,6 +92,7 @@ __all__ = [
     "UNIT_SCALE",
     "Array",
     "ArrayRows",
+    "ChangedRows",
     "ColumnScaling",
     "ColumnStatistics",
     "DataError",
@@ -108,6 +110,7 @@ __all__ = [
     "RowSample",
     "RowSource",
     "SampleDrawer",
+    "SampledRows",
     "WeightFacts",
     "WeightScale",
     "all_columns",
@@ -142,6 +145,7 @@ __all__ = [
     "resolve_groups",
     "row_keys",
     "sample_positions",
+    "stacked",
     "target_statistics",
     "to_numpy",
     "weight_facts",

@@ -20,8 +20,8 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from scne import RVFLRegressor, open_rows
+from scne.paper import read_results
 from scne.paper._results import cell, figure, finding, series, table
-from scne.report import read_results
 from scne.rows import read_groups
 
 from .byte_mutations import mutated

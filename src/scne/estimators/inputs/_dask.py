@@ -3,7 +3,7 @@
 import copy
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from scne.passes import (
     computed,
     single_threaded_blas,
 )
-from scne.rows import MOST, ArrayRows, RowBlock, WeightScale
+from scne.rows import MOST, ArrayRows, RowBlock, WeightScale, stacked
 
 
 def is_dask_collection(X: Any) -> bool:
@@ -115,7 +115,7 @@ def look_through(
             first, last = np.searchsorted(positions, [block.start, block.stop])
             here = ArrayRows(block.inputs, block.targets, block.weights)
             drawn.append(here.take(positions[first:last] - block.start))
-        return looks, _stacked(drawn)
+        return looks, stacked(drawn)
 
     looks: list[_Look] = []
     drawn: list[ArrayRows] = []
@@ -126,7 +126,7 @@ def look_through(
     statistics = reduce(combined_statistics, (found.statistics for found in looks if found.statistics is not None))
     if statistics[0].weight == 0:
         raise ValueError("sample_weight is zero for every row; at least one row must count (non-zero weight).")
-    return LookedThrough(rows, _stacked(drawn), statistics, names, flat, weight_scale)
+    return LookedThrough(rows, stacked(drawn), statistics, names, flat, weight_scale)
 
 
 class _Gap(NamedTuple):
@@ -174,16 +174,6 @@ def _refuse_gaps(looks: list[_Look], n_rows: int, names: list[str] | None) -> No
             count = int(sum(gap.counts[first.column] for gap in gaps))
             known = names if argument == "X" else None
             raise ValueError(gap_sentence(argument, first.what, first.column, known, count, n_rows, first.row))
-
-
-def _stacked(pieces: list[ArrayRows]) -> ArrayRows:
-    targets = [piece.targets for piece in pieces if piece.targets is not None]
-    weights = [piece.weights for piece in pieces if piece.weights is not None]
-    return ArrayRows(
-        np.concatenate([piece.inputs for piece in pieces]),
-        np.concatenate(targets),
-        np.concatenate(weights) if weights else None,
-    )
 
 
 def _is_frame(X: Any) -> bool:
@@ -319,11 +309,9 @@ def predict_lazily(model: Any, X: Any) -> Any:
         raise TypeError(f"X is a {type(X).__name__}, but it must be a Dask array of two dimensions or a data frame.")
     lean = copy.copy(model)
     # The Gram matrix is no part of a prediction and may be larger than all the rest.
-    for sums in ("system_", "held_out_"):
-        lean.__dict__.pop(sums, None)
-    lean.n_jobs = 1
+    lean.fitted_, lean.n_jobs = replace(model.fitted_, sums=None, held_out=None), 1
     shared = dask.delayed(lean, pure=False, traverse=False)
-    widths = () if model._flat_target else (model.n_outputs_,)
+    widths = () if model.fitted_.columns.flat_target else (model.n_outputs_,)
     task = dask.delayed(_predict_piece)
     outputs = [
         da.from_delayed(task(shared, piece, widths), (length, *widths), dtype=np.float64)

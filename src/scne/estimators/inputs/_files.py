@@ -246,7 +246,7 @@ def predict_batches(model: Any, files: "FileRows") -> Iterator[tuple[Any, NDArra
     done = 0
     with open_engine(model.device, "float64", model.n_jobs) as engine:
         for batch in files.batches(rows=rows):
-            outputs = model._outputs(model.encoder_.transform(batch), engine)
+            outputs = model.fitted_.outputs(model.encoder_.transform(batch), engine)
             done += batch.num_rows
             announce("predicting", -(-done // rows), -(-total // rows), total)
             yield batch, outputs

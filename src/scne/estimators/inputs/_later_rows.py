@@ -1,9 +1,7 @@
 """The door for rows that come to a model after its fit: checked against the columns and targets that it knows."""
 
 import copy
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,40 +10,9 @@ from scne.estimators.inputs._dask import is_dask_collection, look_through
 from scne.estimators.inputs._data import CheckedRows, GivenRows, checked_rows
 from scne.estimators.inputs._files import is_file_rows
 from scne.estimators.inputs._weight_scale import scaled_files
-from scne.fitting import StreamedRows, Trend
-from scne.passes import ClusterRows, DeviceEngine, Engine, stripe_rows
-from scne.rows import UNIT_SCALE, ArrayRows, RowBlock, RowSource, WeightScale, is_foreign
-
-
-class LaterRows(NamedTuple):
-    """Rows that a fitted model can learn from.
-
-    Attributes
-    ----------
-    rows : RowSource or ClusterRows
-    sample : callable
-        Gives some of them in memory, as many as were asked for. Those of files are collected while they are read;
-        asking for them before that costs a pass.
-    weight_scale : WeightScale or None
-        How their weights became numbers of rows; None without weights.
-    """
-
-    rows: RowSource | ClusterRows
-    sample: Callable[[], ArrayRows]
-    weight_scale: WeightScale | None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.rows.n_rows
-
-
-def known_scale(model: Any) -> WeightScale:
-    """The scale of the weights of a model's fit: rows that follow count beside those of the fit.
-
-    After a fit without weights, as after those of older model files, a row of weight 2 is two rows.
-    """
-    return getattr(model, "weight_scale_", None) or UNIT_SCALE
+from scne.fitting import LaterRows
+from scne.passes import stripe_rows
+from scne.rows import ArrayRows, SampledRows, WeightScale, is_foreign
 
 
 def later_rows(
@@ -115,7 +82,7 @@ def _later_files(
     files = scaled_files(files, known=weight_scale)
     source = encoded_rows(files, model.encoder_)
     rows = SampledRows(source, _positions(source.n_rows, sample_size, seed))
-    return LaterRows(rows, rows.sample, files.weight_scale)
+    return LaterRows(rows, lambda: rows.sample(stripe_rows(rows.n_rows)), files.weight_scale)
 
 
 def _positions(n_rows: int, size: int | None, seed: int) -> NDArray[np.int64]:
@@ -149,96 +116,3 @@ def _check_outputs(model: Any, rows: ArrayRows) -> None:
             f"y has {rows.targets.shape[1]} output(s), but this {type(model).__name__} was fitted to "
             f"{model.n_outputs_}; they must be alike."
         )
-
-
-@dataclass
-class SampledRows:
-    """A source of rows of which some are kept as they are read.
-
-    Attributes
-    ----------
-    source : RowSource
-    positions : ndarray of int
-        Rows to keep, ascending.
-    """
-
-    source: Any
-    positions: NDArray[np.int64]
-    _kept: list[RowBlock] = field(default_factory=list, repr=False)
-    _complete: bool = field(default=False, repr=False)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.source.n_rows
-
-    @property
-    def n_columns(self) -> int:
-        """Number of input columns."""
-        return self.source.n_columns
-
-    def stripes(self, rows: int) -> Iterator[RowBlock]:
-        """Yield the source's stripes."""
-        kept = []
-        for block in self.source.stripes(rows):
-            first, last = np.searchsorted(self.positions, [block.start, block.stop])
-            here = ArrayRows(block.inputs, block.targets, block.weights).take(self.positions[first:last] - block.start)
-            kept.append(RowBlock(block.start, here.inputs, here.targets, here.weights))
-            yield block
-        self._kept, self._complete = kept, True
-
-    def sample(self) -> ArrayRows:
-        """The rows that were kept; reads all of them when that has not been done yet."""
-        if not self._complete:
-            for _ in self.stripes(stripe_rows(self.n_rows)):
-                pass
-        targets = [block.targets for block in self._kept if block.targets is not None]
-        weights = [block.weights for block in self._kept if block.weights is not None]
-        return ArrayRows(
-            np.concatenate([block.inputs for block in self._kept]),
-            np.concatenate(targets),
-            np.concatenate(weights) if weights else None,
-        )
-
-
-@dataclass(frozen=True)
-class _MappedRows:
-    """A source whose blocks are changed as they are read."""
-
-    source: Any
-    change: Callable[[RowBlock], RowBlock]
-
-    @property
-    def n_rows(self) -> int:
-        return self.source.n_rows
-
-    @property
-    def n_columns(self) -> int:
-        return self.source.n_columns
-
-    def stripes(self, rows: int) -> Iterator[RowBlock]:
-        return map(self.change, self.source.stripes(rows))
-
-
-def rows_to_sum(rows: RowSource | ClusterRows, engine: Engine, trend: Trend | None) -> RowSource | ClusterRows:
-    """The rows where an engine runs, with what a trend leaves of their targets.
-
-    Parameters
-    ----------
-    rows : RowSource or ClusterRows
-    engine : Engine
-    trend : Trend or None
-        Taken off the targets.
-    """
-    if isinstance(rows, ClusterRows):
-        if engine.on_device:
-            raise ValueError("device is set, but the rows are on a Dask cluster, which works on processors.")
-        return rows if trend is None else replace(rows, read=_reading(rows.read, trend))
-    placed: RowSource = rows
-    if isinstance(engine, DeviceEngine):
-        placed = (engine.placed(rows) if isinstance(rows, ArrayRows) else None) or StreamedRows(rows, engine)
-    return placed if trend is None else _MappedRows(placed, trend.taken_off)
-
-
-def _reading(read: Callable[..., Iterator[RowBlock]], trend: Trend) -> Callable[..., Iterator[RowBlock]]:
-    return lambda *where: map(trend.taken_off, read(*where))

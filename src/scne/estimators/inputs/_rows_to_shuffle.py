@@ -7,8 +7,8 @@ import numpy as np
 from scne.estimators.inputs._dask import is_dask_collection
 from scne.estimators.inputs._data import checked_rows
 from scne.estimators.inputs._files import is_file_rows
-from scne.estimators.inputs._later_rows import SampledRows
-from scne.rows import ArrayRows
+from scne.passes import stripe_rows
+from scne.rows import ArrayRows, SampledRows
 
 
 def rows_to_shuffle(
@@ -45,4 +45,5 @@ def _file_rows(model: Any, files: Any, y: Any, sample_weight: Any, max_rows: int
     if not files.target_names:
         raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
     source = encoded_rows(files, model.encoder_)
-    return SampledRows(source, sample_positions(source.n_rows, max_rows or source.n_rows, seed)).sample()
+    positions = sample_positions(source.n_rows, max_rows or source.n_rows, seed)
+    return SampledRows(source, positions).sample(stripe_rows(source.n_rows))

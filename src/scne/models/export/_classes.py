@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.estimators import NetworkClassifier
-from scne.fitting import FLOOR, LEAST, MOST, SOFTNESS
+from scne.fitting import LEAST_OUTPUT, MOST_OUTPUT, OUTPUT_SOFTNESS, PROBABILITY_FLOOR
 from scne.models._errors import ExportError
 
 Label = str | bool | int | float
@@ -35,10 +35,10 @@ class ClassMap:
     labels: tuple[Label, ...]
     slopes: NDArray[np.float64]
     biases: NDArray[np.float64]
-    least: float = LEAST
-    most: float = MOST
-    softness: float = SOFTNESS
-    floor: float = FLOOR
+    least: float = LEAST_OUTPUT
+    most: float = MOST_OUTPUT
+    softness: float = OUTPUT_SOFTNESS
+    floor: float = PROBABILITY_FLOOR
 
     @property
     def n_classes(self) -> int:

@@ -25,7 +25,7 @@ from scne.estimators import (
     SCNERegressor,
     SCNRegressor,
 )
-from scne.fitting import half_widths
+from scne.fitting import FittedNetworks, half_widths
 from scne.models._errors import ExportError
 from scne.models.export._classes import ClassMap, class_map
 from scne.networks import ACTIVATIONS, HiddenLayer
@@ -179,23 +179,25 @@ def export_plan(model: Any, interval: float | None = None) -> ExportPlan:
 
 def _network_plan(model: Any, interval: float | None, name: str) -> ExportPlan:
     """What a regressor computes, for itself or in a classifier of the given name."""
-    layers, weights = model._layers(), model._joint_weights()
-    gain = model.target_scaling_.scale / len(layers)
+    fitted: FittedNetworks = model.fitted_
+    layers, weights = fitted.terms()
+    gain = fitted.target_scaling.scale / len(layers)
     branches = _branches((layer, beta * gain) for layer, beta in zip(layers, weights, strict=True))
-    constants = np.array(model.target_scaling_.shift, dtype=np.float64)
+    constants = np.array(fitted.target_scaling.shift, dtype=np.float64)
     _refuse_unfit(branches, constants)
-    names = getattr(model, "feature_names_in_", None)
-    targets = getattr(model, "data_", {}).get("target_names")
+    columns = fitted.columns
+    targets = (columns.data or {}).get("target_names")
+    errors = None if fitted.calibration is None else fitted.calibration.errors
     return ExportPlan(
         branches,
         constants,
-        int(model.n_features_in_),
-        None if names is None else tuple(str(name) for name in names),
+        columns.n_columns,
+        None if columns.names is None else tuple(str(name) for name in columns.names),
         None if targets is None else tuple(str(name) for name in targets),
-        bool(model._flat_target),
-        getattr(model, "encoder_", None),
-        None if interval is None else half_widths(model, interval),
-        _facts(model, layers, name),
+        columns.flat_target,
+        columns.encoder,
+        None if interval is None else half_widths(errors, interval),
+        _facts(fitted, layers, name),
     )
 
 
@@ -284,10 +286,10 @@ def _refuse_unfit(branches: Iterable[Branch], constants: NDArray[np.float64]) ->
         )
 
 
-def _facts(model: Any, layers: list[HiddenLayer], name: str) -> tuple[str, ...]:
+def _facts(model: FittedNetworks, layers: list[HiddenLayer], name: str) -> tuple[str, ...]:
     nodes = sum(layer.n_nodes for layer in layers)
-    networks = len(layers) - (getattr(model, "trend_", None) is not None)
-    rows = "" if model.n_rows_ is None else f", fitted on {model.n_rows_:,} rows"
+    networks = len(model.members)
+    rows = "" if model.n_rows is None else f", fitted on {model.n_rows:,} rows"
     return (
         f"{name} of scne {version('scne')}{rows}",
         f"{networks} network{'s' * (networks != 1)} with {nodes:,} hidden nodes in all"

@@ -1,5 +1,6 @@
 """Fitted estimators as content of a file, and back."""
 
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -15,22 +16,19 @@ from scne.estimators import (
     SCNERegressor,
     SCNRegressor,
 )
+from scne.fitting import Columns, FittedNetworks
 from scne.models._errors import Unreadable, Unstorable, damaged, shortened, shown, version_text
 from scne.models.file._checked_parameters import check_class_weight, check_parameters
 from scne.models.file._classifier import fill_classifier, store_classifier
 from scne.models.file._container import Content
-from scne.models.file._ensemble import fill_ensemble, store_ensemble
-from scne.models.file._network import fill_network, store_network
-from scne.models.file._parts import read_member, read_scaling, scaling_tensors
-from scne.models.file._shelf import Shelf, count, count_if_there, field
+from scne.models.file._networks import MOST_COLUMNS, read_networks, store_networks
+from scne.models.file._shelf import Shelf, field
 
 # The only classes that a file can name: loading looks a name up here and nowhere else.
 NETWORKS: dict[str, Any] = {cls.__name__: cls for cls in (SCNRegressor, RVFLRegressor)}
 ENSEMBLES: dict[str, Any] = {cls.__name__: cls for cls in (SCNERegressor, DNNERegressor)}
 CLASSIFIERS: dict[str, Any] = {cls.__name__: cls for cls in (SCNEClassifier, SCNClassifier)}
 ESTIMATORS = ENSEMBLES | NETWORKS | CLASSIFIERS
-# Columns of the input, encoded ones included: a model of few numbers could otherwise claim any number of them.
-MOST_COLUMNS = 250_000
 # Those with a base model among their parameters.
 _WITH_BASE = (*ENSEMBLES, SCNEClassifier.__name__)
 
@@ -43,27 +41,14 @@ def to_content(model: Any, scne_version: str, with_system: bool) -> Content:
         inner = to_content(model.regressor_, scne_version, with_system)
         document, tensors = store_classifier(model)
         return Content(inner.document | {"estimator": _parameters(model, name)} | document, inner.tensors | tensors)
-    if model.n_features_in_ > MOST_COLUMNS:
-        raise Unstorable(f"it has {model.n_features_in_:,} columns, and a model file can hold {MOST_COLUMNS:,}")
-    store = store_ensemble if name in ENSEMBLES else store_network
-    document, tensors = store(model, with_system)
-    names = getattr(model, "feature_names_in_", None)
-    head = {
-        "scne": scne_version,
-        "estimator": _parameters(model, name),
-        "n_features_in": int(model.n_features_in_),
-        "feature_names": None if names is None else [str(label) for label in names],
-        "n_outputs": int(model.n_outputs_),
-        "flat_target": bool(model._flat_target),
-        "n_rows": model.n_rows_,
-        "n_calibration": None if model.calibration_ is None else len(model.calibration_),
-    }
-    tensors |= {} if model.calibration_ is None else {"calibration": model.calibration_}
-    extras = {
-        "encoder": model.encoder_.to_dict() if getattr(model, "encoder_", None) is not None else None,
-        "data": getattr(model, "data_", None),
-    }
-    return Content(head | document | extras, tensors | scaling_tensors("target_scaling", model.target_scaling_))
+    fitted = model.fitted_
+    if fitted.columns.n_columns > MOST_COLUMNS:
+        raise Unstorable(f"it has {fitted.columns.n_columns:,} columns, and a model file can hold {MOST_COLUMNS:,}")
+    document, tensors = store_networks(fitted, name in ENSEMBLES, with_system)
+    head = {"scne": scne_version, "estimator": _parameters(model, name)}
+    encoder = fitted.columns.encoder
+    extras = {"encoder": None if encoder is None else encoder.to_dict(), "data": fitted.columns.data}
+    return Content(head | document | extras, tensors)
 
 
 def from_content(content: Content) -> Any:
@@ -73,45 +58,26 @@ def from_content(content: Content) -> Any:
     classifier = named if isinstance(named, NetworkClassifier) else None
     model = named if classifier is None else classifier._regressor()
     check_parameters(model)
-    _read_columns_and_outputs(model, document, shelf)
-    members = [
-        read_member(record, f"members.{m}", shelf, model.n_features_in_, model.n_outputs_)
-        for m, record in enumerate(field(document, "members", list))
-    ]
-    if not members:
-        raise damaged("it holds no network")
-    if isinstance(model, SCNERegressor):
-        fill_ensemble(model, members, document, shelf)
-    else:
-        fill_network(model, members, document, shelf)
+    is_ensemble = isinstance(model, SCNERegressor)
+    has_groups = is_ensemble and (model.groups is not None or document.get("encoder") is not None)
+    fitted = read_networks(
+        document,
+        shelf,
+        is_ensemble=is_ensemble,
+        is_searched=isinstance(model, SCNRegressor),
+        has_groups=has_groups,
+        ridge=0.0 if is_ensemble else float(model.ridge),
+    )
+    model.n_features_in_ = fitted.columns.n_columns
+    if fitted.columns.names is not None:
+        model.feature_names_in_ = np.array(fitted.columns.names, dtype=object)
+    model.fitted_ = fitted
     if classifier is not None:
         check_class_weight(classifier.class_weight)
         fill_classifier(classifier, model, document, shelf)
     shelf.check_empty()
-    _add_extras(model, document, classifier is None)
+    model.fitted_ = replace(fitted, columns=_with_extras(fitted, document, classifier is None))
     return named
-
-
-def _read_columns_and_outputs(model: Any, document: dict[str, Any], shelf: Shelf) -> None:
-    """What goes in and what comes out."""
-    model.n_features_in_ = count(document, "n_features_in", MOST_COLUMNS)
-    names = field(document, "feature_names", list, type(None))
-    if names is not None:
-        if len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names):
-            raise damaged(f"its feature names are not {model.n_features_in_} names")
-        model.feature_names_in_ = np.array(names, dtype=object)
-    model.n_outputs_ = count(document, "n_outputs")
-    model._flat_target = field(document, "flat_target", bool)
-    if model._flat_target and model.n_outputs_ > 1:
-        raise damaged(f"its target is flat, but it has {model.n_outputs_} outputs")
-    model.target_scaling_ = read_scaling("target_scaling", shelf, model.n_outputs_)
-    model.n_rows_ = count_if_there(document, "n_rows")
-    n_errors = count_if_there(document, "n_calibration")
-    model.calibration_ = None if n_errors is None else shelf.take("calibration", n_errors, model.n_outputs_)
-    if model.calibration_ is not None:
-        errors = model.calibration_
-        if not ((errors[0] >= 0).all() and (errors[1:] >= errors[:-1]).all()):
-            raise damaged("tensor 'calibration' does not hold errors in ascending order")
 
 
 def _class_name(model: Any, allowed: dict[str, Any]) -> str:
@@ -152,19 +118,20 @@ def _unfitted(record: dict[str, Any], allowed: dict[str, Any], scne_version: str
     return allowed[name](**parameters)
 
 
-def _add_extras(model: Any, document: dict[str, Any], may_read_files: bool) -> None:
+def _with_extras(fitted: FittedNetworks, document: dict[str, Any], may_read_files: bool) -> Columns:
+    """The columns with the encoder of files and the names of targets, where a file has them."""
     data = field(document, "data", dict, type(None))
     if data is not None:
-        _check_target_names(data, model.n_outputs_)
-        model.data_ = data
+        _check_target_names(data, fitted.n_outputs)
     encoder = field(document, "encoder", dict, type(None))
     if encoder is None:
-        return
+        return replace(fitted.columns, data=data)
     if not may_read_files or data is None or "target_names" not in data:
         raise damaged("it holds an encoder of files, but no names of targets, or classes")
-    model.encoder_ = _encoder(encoder)
-    if model.encoder_.names != tuple(getattr(model, "feature_names_in_", ())):
+    read = _encoder(encoder)
+    if read.names != (fitted.columns.names or ()):
         raise damaged("its encoder makes other columns than those that its networks see")
+    return replace(fitted.columns, data=data, encoder=read)
 
 
 def _check_target_names(data: dict[str, Any], n_outputs: int) -> None:

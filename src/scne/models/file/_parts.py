@@ -124,11 +124,14 @@ def search_curves(search: BuiltNetwork | None) -> dict[str, NDArray[np.float64]]
     return {name: curve for name in CURVES if (curve := getattr(search, name)) is not None}
 
 
-def rebuilt_search(member: StoredMember) -> BuiltNetwork | None:
-    """The finished search from which a stored network came."""
+def rebuilt_search(member: StoredMember, of_ensemble: bool) -> BuiltNetwork | None:
+    """The finished search from which a stored network came; a single one is stored without scopes and contractions."""
     if member.stop_reason is None:
         return None
     curves = member.curves
+    if not of_ensemble:
+        unknown = np.full(len(curves["training_curve"]), np.nan)
+        curves = {"scopes": unknown, "contractions": unknown, **curves}
     missing = [name for name in CURVES if name not in curves and name != "validation_curve"]
     if missing:
         raise damaged(f"the {missing[0]} of network {member.name!r} is missing")

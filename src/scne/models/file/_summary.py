@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators import NetworkClassifier, SCNERegressor, SCNRegressor
+from scne.estimators import NetworkClassifier, SCNERegressor
+from scne.fitting import FittedNetworks, Member
 from scne.models._errors import ModelFileError, Unstorable
 from scne.models.file._estimators import to_content
 from scne.models.file._files import load_model
@@ -136,75 +138,54 @@ def describe_model(source: Any) -> ModelSummary:
 def _summary(named: Any, n_bytes: int) -> ModelSummary:
     # A classifier is made of what its regressor is made of.
     model = named.regressor_ if isinstance(named, NetworkClassifier) else named
-    names = getattr(model, "feature_names_in_", None)
-    ensemble = isinstance(model, SCNERegressor)
-    encoder = getattr(model, "encoder_", None)
-    groups = _ensemble_groups(model) if ensemble else (_network_group(model),)
+    fitted: FittedNetworks = model.fitted_
+    ensemble, solved = isinstance(model, SCNERegressor), fitted.solved
+    groups = tuple(_group(fitted, member) for member in fitted.members)
+    encoder, columns = fitted.columns.encoder, fitted.columns
     return ModelSummary(
         estimator=type(named).__name__,
         groups=groups,
-        decorrelation=float(model.decorrelation_) if ensemble else None,
-        ridge=tuple(float(ridge) for ridge in model.ridge_) if ensemble else (float(model.ridge),),
-        solver=model.solution_.solver if ensemble else None,
-        status=model.solution_.message if ensemble else None,
-        n_iter=int(model.solution_.n_iter) if ensemble else None,
-        training_error=float(model.loss_curve_[-1]) if ensemble else groups[0].training_error,
-        n_parameters=_n_parameters(model),
+        decorrelation=float(solved.decorrelation) if ensemble else None,
+        ridge=tuple(float(ridge) for ridge in solved.ridge) if ensemble else (float(model.ridge),),
+        solver=solved.solution.solver if ensemble else None,
+        status=solved.solution.message if ensemble else None,
+        n_iter=int(solved.solution.n_iter) if ensemble else None,
+        training_error=float(solved.solution.error_history[-1]) if ensemble else groups[0].training_error,
+        n_parameters=sum(layer.weights.size + layer.biases.size for layer in fitted.layers)
+        + fitted.solved.solution.weights.size,
         n_bytes=n_bytes,
-        has_system=hasattr(model, "system_"),
-        n_features=int(model.n_features_in_),
-        feature_names=None if names is None else tuple(str(name) for name in names),
-        n_outputs=int(model.n_outputs_),
-        target_names=_target_names(getattr(model, "data_", None)),
+        has_system=fitted.sums is not None,
+        n_features=columns.n_columns,
+        feature_names=None if columns.names is None else tuple(str(name) for name in columns.names),
+        n_outputs=fitted.n_outputs,
+        target_names=_target_names(columns.data),
         encoder=None if encoder is None else str(encoder),
     )
 
 
-def _ensemble_groups(model: SCNERegressor) -> tuple[GroupSummary, ...]:
-    groups = []
-    for member in model.members_:
-        search = member.search
-        training, validation = (None, None) if search is None else (search.training_curve, search.validation_curve)
-        reason = None if search is None else search.stop_reason.value
-        groups.append(_group(model, member.name, member.layer, training, validation, reason))
-    return tuple(groups)
-
-
-def _network_group(model: Any) -> GroupSummary:
-    searched = isinstance(model, SCNRegressor)
-    curves = (model.loss_curve_, model.validation_curve_, model.stop_reason_) if searched else (None, None, None)
-    return _group(model, "network", model.layer_, *curves)
-
-
-def _group(model: Any, name: str, layer: Any, training: Any, validation: Any, reason: str | None) -> GroupSummary:
-    names = getattr(model, "feature_names_in_", None)
+def _group(fitted: FittedNetworks, member: Member) -> GroupSummary:
+    names, layer, search = fitted.columns.names, member.layer, member.search
     columns = [int(column) for column in layer.columns]
 
-    def kept(curve: Any) -> float | None:
+    def last_of(curve: NDArray[np.float64] | None) -> float | None:
         # Curves go on past the nodes that are kept when a prefix was the best.
         return None if curve is None else float(curve[min(layer.n_nodes, len(curve)) - 1])
 
     return GroupSummary(
-        name,
+        member.name,
         tuple(columns) if names is None else tuple(str(names[column]) for column in columns),
         layer.n_nodes,
         bool(layer.direct_link),
-        kept(training),
-        kept(validation),
-        reason,
+        None if search is None else last_of(search.training_curve),
+        None if search is None else last_of(search.validation_curve),
+        None if search is None else search.stop_reason.value,
     )
 
 
-def _n_parameters(model: Any) -> int:
-    parts = (model.input_weights_, model.biases_, model.output_weights_, model.direct_weights_)
-    arrays = [array for part in parts if part is not None for array in (part if isinstance(part, list) else [part])]
-    return sum(int(np.size(array)) for array in arrays)
-
-
-def _target_names(data: Any) -> tuple[str, ...] | None:
+def _target_names(data: dict[str, Any] | None) -> tuple[str, ...] | None:
     """Names under any of the keys by which the description of a model's data may call them."""
     for key in ("target_names", "targets", "target"):
-        names = data.get(key) if isinstance(data, dict) else None
+        names = None if data is None else data.get(key)
         if names is not None:
             return (names,) if isinstance(names, str) else tuple(str(name) for name in names)
     return None

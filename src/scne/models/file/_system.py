@@ -14,9 +14,9 @@ from scne.rows import WeightScale
 _SUMS = ("gram", "moments", "target_square")
 
 
-def store_system(name: str, system: Any) -> tuple[dict[str, Any], Tensors]:
+def store_system(name: str, system: EnsembleSystem | None) -> tuple[dict[str, Any], Tensors]:
     """What of a system is not a tensor, and its tensors under a name."""
-    if not isinstance(system, EnsembleSystem):
+    if system is None:
         raise Unstorable(
             "it holds no Gram matrix to save (it was fitted with matrix_free=True, or loaded from a file without one); "
             "save it with with_system=False"
@@ -43,9 +43,8 @@ def read_system(name: str, record: dict[str, Any], shelf: Shelf, members: list[S
     return system
 
 
-def store_weight_scale(model: Any) -> dict[str, Any]:
+def store_weight_scale(scale: WeightScale | None) -> dict[str, Any]:
     """The scale of the weights of a fit, beside which weights of later rows count; nothing after a fit without."""
-    scale = getattr(model, "weight_scale_", None)
     return {} if scale is None else {"weight_scale": [float(scale.reference), float(scale.factor)]}
 
 

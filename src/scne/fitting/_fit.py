@@ -1,0 +1,127 @@
+"""A fit, step by step."""
+
+from contextvars import Context, copy_context
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from scne.fitting._blend import blended
+from scne.fitting._calibration import HeldOutOutputs, held_out_outputs, with_trend
+from scne.fitting._checkpoint import Checkpoint
+from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend
+from scne.fitting._held_out import HeldOutSums
+from scne.fitting._members import Member, ensemble_system, matrix_free_system, validation_rows
+from scne.fitting._plan import FitPlan
+from scne.fitting._running_errors import RunningErrors
+from scne.fitting._site import BuildingSite, open_site
+from scne.fitting._training import TrainingData
+from scne.fitting._trend import learn_trend, without_trend
+from scne.fitting._weights import solve_again, solve_weights
+from scne.passes import ClusterRows, Engine
+from scne.rows import other_places, release_memory
+
+
+class Fit(NamedTuple):
+    """A fitted model, and what weights that have not seen the held-out rows say of these; None without such rows."""
+
+    networks: FittedNetworks
+    held_out: HeldOutOutputs | None
+
+
+def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: Checkpoint | None = None) -> Fit:
+    """Fit an ensemble (section 3 of the paper), or a single network, which is one of M = 1.
+
+    Parameters
+    ----------
+    plan : FitPlan
+    data : TrainingData
+        Where the engine runs.
+    engine : Engine
+        Opened and closed here.
+    checkpoint : Checkpoint or None
+    """
+    # Hold rows out of the search, to choose the number of nodes, lambda and the ridges on, and to calibrate with.
+    held_out_places = None
+    if data.watched is None and plan.validation_fraction is not None:
+        held_out_places = validation_rows(data.search, plan.validation_fraction, plan.seed)
+    fitted_places = None if held_out_places is None else other_places(data.search.n_rows, held_out_places)
+    has_judges = not plan.matrix_free and (data.watched is not None or held_out_places is not None)
+
+    trend = None
+    if plan.trend == "linear" or (plan.trend == "judged" and not has_judges):
+        trend = learn_trend(data.search, fitted_places)
+        data = without_trend(data, trend)
+
+    settings, held_out = replace(plan.weights, least_ridge=engine.least_ridge), None
+    with engine:
+        # Scale columns and targets, build the hidden layers (SC-III, or drawn), sum the rows: G, g, y'y of Eq. (25).
+        site = open_site(plan.scaling, data, held_out_places, plan.seed, engine, checkpoint, plan.keeps_basis)
+        members = build_members(plan, site)
+        site.clear()
+        release_memory()
+        layers = [member.layer for member in members]
+        if plan.matrix_free:
+            assert not isinstance(data.rows, ClusterRows)
+            system = None
+            solved = solve_weights(matrix_free_system(data.rows, layers, site.target_scaling, engine), settings)
+        else:
+            system = ensemble_system(data.rows, layers, site.target_scaling, engine, checkpoint)
+            release_memory()
+            held_out = site.held_out(system, layers)
+    if system is not None:
+        # Choose lambda and r, and solve. Outside the engine BLAS has its threads back: this is dense algebra.
+        solved = solve_weights(system, settings, held_out)
+
+    # What weights without the held-out rows say of these judges the trend and calibrates intervals.
+    without = None if held_out is None else partial(solve_again, held_out.fitted, settings, solved)
+    judged = held_out_outputs(site, layers, solved.solution.weights, without, engine.n_threads)
+    target_scaling, part = site.target_scaling, FittedTrend.none(solved.solution.weights.shape[1])
+    if trend is not None:
+        part = replace(part, mode="taken off", trend=trend)
+    elif plan.trend == "judged" and judged is not None:
+        blend = blended(judged, target_scaling, data.search, fitted_places)
+        if blend.trend is not None:
+            part = FittedTrend("blended", blend.trend, blend.share, target_scaling.shift)
+        target_scaling, judged = blend.target_scaling, blend.judged
+
+    errors = None if judged is None else judged.errors
+    networks = FittedNetworks(
+        columns=Columns(
+            data.rows.n_columns,
+            None if data.column_names is None else tuple(data.column_names),
+            {group.name: group.columns for group in plan.named_groups},
+            data.flat_target,
+            data.encoder,
+        ),
+        members=members,
+        solved=solved,
+        target_scaling=target_scaling,
+        trend=part,
+        sums=system,
+        held_out=None if held_out is None else HeldOutSums(held_out.judged, site.watched is None),
+        calibration=None if errors is None else RunningErrors(errors, len(errors)),
+        n_rows=data.rows.n_rows,
+        weight_scale=data.weight_scale,
+    )
+    return Fit(networks, judged if judged is None or trend is None else with_trend(judged, trend))
+
+
+def build_members(plan: FitPlan, site: BuildingSite) -> tuple[Member, ...]:
+    """The hidden layers of all groups; one after the other on all threads, or one thread each, as suits the plans.
+
+    The networks are the same either way.
+    """
+    tasks = list(enumerate(zip(plan.networks, plan.groups, strict=True)))
+    if not all(network.builds_alone for network in plan.networks) or site.engine.on_device:
+        alike = all(network == plan.networks[0] for network in plan.networks)
+        # A device works on one kernel at a time, with all of its units.
+        together = plan.networks[0].build_together(plan.groups, site) if alike and site.engine.on_device else None
+        return together or tuple(network.build(group, index, site) for index, (network, group) in tasks)
+    alone = replace(site, engine=Engine(1))
+
+    def build(context: Context, index: int) -> Member:
+        # Whoever listens to this thread's progress listens to that of the others too.
+        return context.run(plan.networks[index].build, plan.groups[index], index, alone)
+
+    contexts = iter([(copy_context(), index) for index, _ in tasks])
+    return tuple(site.engine.map(lambda task: build(*task), contexts))

@@ -1,0 +1,186 @@
+"""A fitted model as one value: what predicting, explaining, updating, saving and exporting are functions of."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.fitting._held_out import HeldOutSums
+from scne.fitting._members import Member, mean_output, member_outputs
+from scne.fitting._running_errors import RunningErrors
+from scne.fitting._trend import Trend
+from scne.fitting._weights import SolvedWeights
+from scne.ncl import EnsembleSystem
+from scne.networks import HiddenLayer
+from scne.passes import Engine
+from scne.rows import Array, ColumnScaling, WeightScale
+
+if TYPE_CHECKING:
+    from scne.rows import Encoder
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What goes in and comes out.
+
+    Attributes
+    ----------
+    n_columns : int
+    names : tuple of str or None
+    groups : dict of str to ndarray of int
+        Positions of the columns of each group that was given.
+    flat_target : bool
+        Whether y had one dimension, so that predictions have one too.
+    encoder : Encoder or None
+        How the columns of files became numbers.
+    data : dict or None
+        Of a fit on files: the names of the targets, and the rows of the search where memory was short.
+    """
+
+    n_columns: int
+    names: tuple[str, ...] | None
+    groups: dict[str, NDArray[np.intp]]
+    flat_target: bool
+    encoder: "Encoder | None" = None
+    data: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTrend:
+    """The linear part of the output.
+
+    Attributes
+    ----------
+    mode : {"none", "taken off", "blended"}
+        "taken off": it was taken off the targets before networks were built, and is added to their mean. "blended":
+        the output is `share` of the networks' and the rest of the trend's, as the held-out rows judged.
+    trend : Trend or None
+        Its weights are times 1 - share.
+    share : ndarray of shape (q,)
+        The networks' share of each output; 1 but where blended.
+    target_shift : ndarray of shape (q,) or None
+        Where blended: what was taken off the networks' own targets before they were scaled. None in older files.
+    """
+
+    mode: Literal["none", "taken off", "blended"]
+    trend: Trend | None
+    share: NDArray[np.float64]
+    target_shift: NDArray[np.float64] | None = None
+
+    @classmethod
+    def none(cls, n_outputs: int) -> "FittedTrend":
+        """No trend."""
+        return cls("none", None, np.ones(n_outputs))
+
+    @property
+    def taken_off(self) -> Trend | None:
+        """The trend that is off the targets of the networks, if any."""
+        return self.trend if self.mode == "taken off" else None
+
+
+@dataclass(frozen=True, eq=False)
+class FittedNetworks:
+    """Networks with their output weights, and all that later steps need of their fit.
+
+    The output is the mean (1/M) sum_m H_m b_m of M networks, of which a single network is the case M = 1, in the
+    scale of the target, with a linear trend where there is one.
+
+    Attributes
+    ----------
+    columns : Columns
+    members : tuple of Member
+        Name, hidden layer and search of each network.
+    solved : SolvedWeights
+        The output weights B (L, q), lambda, the ridges and how they were chosen.
+    target_scaling : ColumnScaling
+        Of the output.
+    trend : FittedTrend
+    sums : EnsembleSystem or None
+        G, H'y, y'y, to which later rows are added.
+    held_out : HeldOutSums or None
+    calibration : RunningErrors or None
+        Errors on rows that the weights had not seen, for prediction intervals.
+    n_rows : int or None
+        Rows so far; None in older files.
+    weight_scale : WeightScale or None
+        How weights became numbers of rows; None without weights.
+    memory_note : str or None
+        A sentence on a search that had to be shortened.
+    """
+
+    columns: Columns
+    members: tuple[Member, ...]
+    solved: SolvedWeights
+    target_scaling: ColumnScaling
+    trend: FittedTrend
+    sums: EnsembleSystem | None
+    held_out: HeldOutSums | None
+    calibration: RunningErrors | None
+    n_rows: int | None
+    weight_scale: WeightScale | None = None
+    memory_note: str | None = None
+
+    @property
+    def n_outputs(self) -> int:
+        """q."""
+        return self.solved.solution.weights.shape[1]
+
+    @property
+    def layers(self) -> list[HiddenLayer]:
+        """The networks' hidden layers."""
+        return [member.layer for member in self.members]
+
+    @property
+    def weights(self) -> list[NDArray[np.float64]]:
+        """Output weights b_m (L_m, q) of each network, those of direct links below those of nodes."""
+        return split_weights(self.solved.solution.weights, self.layers)
+
+    @property
+    def system_scaling(self) -> ColumnScaling:
+        """The scaling of the targets in `sums`."""
+        if self.trend.mode != "blended":
+            return self.target_scaling
+        if self.trend.target_shift is None:
+            raise ValueError(
+                "This ensemble leaves a part of its output to a linear trend, and its system does not hold the constant "
+                "of the networks' own targets; fit it again."
+            )
+        return ColumnScaling(self.trend.target_shift, self.target_scaling.scale)
+
+    def terms(self) -> tuple[list[HiddenLayer], list[NDArray[np.float64]]]:
+        """Layers and weights whose mean is the output in the target's scale: the networks, and after them the trend."""
+        layers, weights = self.layers, self._shares()
+        trend = self.trend.trend
+        if trend is None:
+            return layers, weights
+        # A mean of M + 1 terms that comes to the mean of the first M plus the last.
+        more = len(weights) + 1
+        weights = [
+            *(beta * (more / (more - 1)) for beta in weights),
+            trend.weights * (more / self.target_scaling.scale),
+        ]
+        return [*layers, trend.layer], weights
+
+    def outputs(self, inputs: Array, engine: Engine) -> Array:
+        """Outputs (n, q) for encoded inputs (n, d), in the units of y."""
+        return self.target_scaling.undo(mean_output(inputs, *self.terms(), engine))
+
+    def member_outputs(self, inputs: Array, engine: Engine) -> Array:
+        """What each network says, shape (M, n, q), in the units of y; their mean is the output."""
+        outputs = self.target_scaling.undo(member_outputs(inputs, self.layers, self._shares(), engine))
+        if self.trend.trend is not None:
+            outputs += self.trend.trend.apply(inputs)
+        return outputs
+
+    def _shares(self) -> list[NDArray[np.float64]]:
+        # A product with one changes no bit, but would cost a copy.
+        share = self.trend.share
+        return self.weights if (share == 1).all() else [beta * share for beta in self.weights]
+
+
+def split_weights(joint: NDArray[np.float64], layers: list[HiddenLayer]) -> list[NDArray[np.float64]]:
+    """B (L, q) cut into the weights of each layer."""
+    ends = np.cumsum([layer.n_outputs for layer in layers])[:-1]
+    # Row-major, as files and pickle restore it: another order would change the last bits of a product.
+    return np.split(np.ascontiguousarray(joint), ends)

@@ -1,0 +1,153 @@
+"""More nodes for a fitted model: the search of a fit, continued on rows that are given.
+
+A network is grown against the target less what the other networks of the mean say. In one that stands alone this is the
+target itself, and the search goes on where that of its fit ended; in an ensemble near the joint fit it is what the
+ensemble leaves, and what its own present nodes explain of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.fitting._calibration import kept_errors
+from scne.fitting._fitted import FittedNetworks, split_weights
+from scne.fitting._held_out import HeldOutSums
+from scne.fitting._later_rows import LaterRows, rows_to_sum
+from scne.fitting._members import Member, ensemble_system, mean_output, validation_rows
+from scne.fitting._plan import MemberPlan
+from scne.fitting._running_errors import RunningErrors
+from scne.fitting._site import BuildingSite
+from scne.fitting._weights import WeightSettings, solve_weights
+from scne.ncl import Naive
+from scne.networks import HiddenLayer
+from scne.passes import Engine
+from scne.rows import ArrayRows, ColumnScaling, other_places
+
+
+def grown(
+    model: FittedNetworks,
+    plans: Sequence[MemberPlan],
+    n: int,
+    rows: LaterRows,
+    validation_fraction: float | None,
+    seed: int,
+    settings: WeightSettings,
+    engine: Engine,
+    threads: int,
+) -> FittedNetworks:
+    """The model with up to n nodes more in each network, and weights that are solved on these rows.
+
+    Parameters
+    ----------
+    model : FittedNetworks
+    plans : sequence of MemberPlan
+        How each network was built.
+    n : int
+    rows : LaterRows
+    validation_fraction : float or None
+    seed : int
+    settings : WeightSettings
+        With the lambda and the ridges of the model.
+    engine : Engine
+        For the sums; opened and closed here.
+    threads : int
+        For the search.
+    """
+    scaling, trend = model.system_scaling, model.trend.taken_off
+    sample = rows.sample() if trend is None else trend.left_of(rows.sample())
+    held = None if validation_fraction is None else validation_rows(sample, validation_fraction, seed)
+    with Engine(threads) as searching:
+        # Networks bring scalings of their own.
+        site = BuildingSite(sample, None, held, ColumnScaling(np.empty(0), np.empty(0)), scaling, seed, searching)
+        members = grown_members(plans, model.members, model.weights, n, site)
+    layers = [member.layer for member in members]
+    with engine:
+        system = ensemble_system(rows_to_sum(rows.rows, engine, trend), layers, scaling, engine)
+        held_out = replace(site, engine=Engine(1)).held_out(system, layers)
+    errors = None
+    if held_out is not None:
+        errors = _held_out_errors(
+            model, site, layers, solve_weights(held_out.fitted, settings).solution.weights, threads
+        )
+    return replace(
+        model,
+        members=tuple(members),
+        solved=replace(solve_weights(system, settings), choice=model.solved.choice),
+        sums=system,
+        held_out=None if held_out is None else HeldOutSums(held_out.judged, fitted_too=True),
+        calibration=None if errors is None else RunningErrors(errors, len(errors)),
+        n_rows=rows.n_rows,
+        weight_scale=rows.weight_scale,
+    )
+
+
+def grown_members(
+    plans: Sequence[MemberPlan],
+    members: Sequence[Member],
+    weights: Sequence[NDArray[np.float64]],
+    n: int,
+    site: BuildingSite,
+) -> list[Member]:
+    """Every network with up to n nodes more, one network after the other.
+
+    Parameters
+    ----------
+    plans, members : sequences of MemberPlan and Member
+    weights : sequence of ndarray of shape (L_m, q)
+        The present output weights.
+    n : int
+    site : BuildingSite
+        Its rows have the targets that the networks are to explain, in units of y.
+    """
+    rows, engine = site.rows, site.engine
+    assert rows.targets is not None
+    targets = site.target_scaling.apply(rows.targets)
+    said = [
+        mean_output(rows.inputs, [member.layer], [beta / len(members)], engine)
+        for member, beta in zip(members, weights, strict=True)
+    ]
+    grown = []
+    for m, (plan, member) in enumerate(zip(plans, members, strict=True)):
+        # Of a network that stands alone nothing is taken off, not even rounding.
+        others = [outputs for place, outputs in enumerate(said) if place != m]
+        left = ArrayRows(rows.inputs, targets - sum(others), rows.weights)
+        grown.append(plan.grow(member, m, n, left, site))
+        if others:
+            said[m] = _said_of(left, grown[m].layer, plan.ridge, site)
+    return grown
+
+
+def _said_of(rows: ArrayRows, layer: HiddenLayer, ridge: float, site: BuildingSite) -> NDArray[np.float64]:
+    """What a grown network makes of the target it was grown against, weighted anew on the rows of the search."""
+    assert rows.targets is not None
+    q = rows.targets.shape[1]
+    unscaled = ColumnScaling(np.zeros(q), np.ones(q))
+    fitted = np.arange(rows.n_rows) if site.validation is None else other_places(rows.n_rows, site.validation)
+    system = ensemble_system(rows.take(fitted), [layer], unscaled, site.engine, stage="weighting nodes")
+    weights = Naive().solve(system, 0.0, [ridge]).weights
+    return mean_output(rows.inputs, [layer], [weights], site.engine)
+
+
+def _held_out_errors(
+    model: FittedNetworks,
+    site: BuildingSite,
+    layers: list[HiddenLayer],
+    weights: NDArray[np.float64],
+    threads: int,
+) -> NDArray[np.float64] | None:
+    """Errors on the rows that are held out, of weights that have not seen them."""
+    if not np.isfinite(weights).all():
+        return None
+    assert site.validation is not None
+    rows = site.rows.take(site.validation)
+    assert rows.targets is not None
+    with Engine(threads) as engine:
+        scaled = mean_output(rows.inputs, layers, split_weights(weights, layers), engine)
+    trend = model.trend
+    if trend.mode == "blended" and trend.trend is not None:
+        outputs = model.target_scaling.undo(scaled * trend.share) + trend.trend.apply(rows.inputs)
+    else:
+        outputs = model.target_scaling.undo(scaled)
+    return kept_errors(np.abs(outputs - rows.targets), rows.weights)

@@ -1,0 +1,89 @@
+"""What a fit is to do: one plan for each network, and what they share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from scne.fitting._members import Member
+from scne.fitting._site import BuildingSite
+from scne.fitting._weights import WeightSettings
+from scne.rows import ArrayRows, DateColumns, FeatureGroup
+
+TrendMode = Literal["none", "linear", "judged"]
+
+
+class MemberPlan(Protocol):
+    """How the hidden layer of one network comes about."""
+
+    @property
+    def ridge(self) -> float:
+        """Of the network by itself."""
+
+    @property
+    def criterion(self) -> str:
+        """By which candidates were admitted."""
+
+    @property
+    def builds_alone(self) -> bool:
+        """Whether a network is best built by one thread, beside others."""
+
+    def largest_layer(self, n_columns: int) -> int:
+        """The most outputs that a hidden layer on `n_columns` can have."""
+
+    def build(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
+        """Find the hidden layer of network `index` on a group of columns."""
+
+    def build_together(self, groups: Sequence[FeatureGroup], site: BuildingSite) -> tuple[Member, ...] | None:
+        """All networks at once, where that is faster than one after the other; None where it is not."""
+
+    def grow(self, member: Member, index: int, n: int, rows: ArrayRows, site: BuildingSite) -> Member:
+        """The same network with up to n nodes more, found on rows whose targets it is to explain."""
+
+
+@dataclass(frozen=True)
+class ScalingPlan:
+    """How columns and targets are scaled; the names and meanings are those of `SCNRegressor`."""
+
+    inputs: str
+    targets: str
+    clip_inputs: bool
+    n_ramps: int | None = None
+    dates: tuple[DateColumns, ...] = ()
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """The whole of a fit.
+
+    Attributes
+    ----------
+    groups : tuple of FeatureGroup
+        Columns of each network, M of them.
+    networks : tuple of MemberPlan
+        One for each group.
+    scaling : ScalingPlan
+    validation_fraction : float or None
+        Share of the rows of the search that are held out of it.
+    trend : {"none", "linear", "judged"}
+    weights : WeightSettings
+        How lambda, the ridges and the output weights are found.
+    seed : int
+        Names every random stream.
+    named_groups : tuple of FeatureGroup
+        Groups of columns that the user named, whether networks follow them or not.
+    matrix_free : bool
+        Whether the off-diagonal blocks of G are never formed.
+    keeps_basis : bool
+        Whether there is memory for the orthonormal basis of the search.
+    """
+
+    groups: tuple[FeatureGroup, ...]
+    networks: tuple[MemberPlan, ...]
+    scaling: ScalingPlan
+    validation_fraction: float | None
+    trend: TrendMode
+    weights: WeightSettings
+    seed: int
+    named_groups: tuple[FeatureGroup, ...] = ()
+    matrix_free: bool = False
+    keeps_basis: bool = True

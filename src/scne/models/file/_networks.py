@@ -1,0 +1,318 @@
+"""Fitted networks, one or an ensemble, as content of a file and back."""
+
+from typing import Any
+
+import numpy as np
+
+from scne.fitting import (
+    Columns,
+    FittedNetworks,
+    FittedTrend,
+    HeldOutSums,
+    Member,
+    RunningErrors,
+    SolvedWeights,
+    Trend,
+    split_weights,
+)
+from scne.models._errors import damaged
+from scne.models.file._parts import (
+    StoredMember,
+    Tensors,
+    are_positions,
+    prefixed,
+    read_member,
+    read_scaling,
+    rebuilt_search,
+    scaling_tensors,
+    search_curves,
+)
+from scne.models.file._shelf import Shelf, choice, count, count_if_there, field, number
+from scne.models.file._system import read_system, read_weight_scale, store_system, store_weight_scale
+from scne.ncl import SOLVERS, Choice, Solution, Status, decorrelation_limit
+
+# Columns of the input, encoded ones included: a model of few numbers could otherwise claim any number of them.
+MOST_COLUMNS = 250_000
+_CHOICE_TABLES = ("ridge", "ridges", "decorrelations", "scores", "errors")
+
+
+def store_networks(model: FittedNetworks, is_ensemble: bool, with_system: bool) -> tuple[dict[str, Any], Tensors]:
+    """All of a fitted model but its encoder; of a single network there is no lambda, choice or trend."""
+    members = _stored_members(model, is_ensemble)
+    tensors: Tensors = {}
+    for m, member in enumerate(members):
+        tensors |= member.to_tensors(f"members.{m}")
+    document: dict[str, Any] = {
+        "n_features_in": int(model.columns.n_columns),
+        "feature_names": None if model.columns.names is None else [str(name) for name in model.columns.names],
+        "n_outputs": int(model.n_outputs),
+        "flat_target": bool(model.columns.flat_target),
+        "n_rows": model.n_rows,
+        "n_calibration": None if model.calibration is None else len(model.calibration.errors),
+        "members": [member.to_record() for member in members],
+    }
+    if is_ensemble:
+        record, more = _store_ensemble(model)
+        document |= record
+        tensors |= more
+    document |= store_weight_scale(model.weight_scale)
+    if with_system:
+        document["system"], sums = store_system("system", model.sums)
+        tensors |= sums
+        if model.trend.target_shift is not None:
+            tensors["system.target_shift"] = model.trend.target_shift
+        if model.held_out is not None and is_ensemble:
+            record, sums = store_system("held_out", model.held_out.system)
+            document["held_out"] = {**record, "fitted_too": model.held_out.fitted_too}
+            tensors |= sums
+    tensors |= {} if model.calibration is None else {"calibration": model.calibration.errors}
+    return document, tensors | scaling_tensors("target_scaling", model.target_scaling)
+
+
+def _store_ensemble(model: FittedNetworks) -> tuple[dict[str, Any], Tensors]:
+    solved, trend = model.solved, model.trend
+    tensors: Tensors = {"ridge": solved.ridge, "solution.error_history": solved.solution.error_history}
+    document: dict[str, Any] = {
+        "decorrelation": float(solved.decorrelation),
+        "solution": _solution_record(solved.solution),
+        "choice": None,
+        "system": None,
+        "column_groups": list(model.columns.groups),
+    }
+    if (trend.share != 1).any():
+        tensors["network_share"] = trend.share
+    if trend.trend is not None:
+        tensors |= {"trend.weights": trend.trend.weights, **scaling_tensors("trend", trend.trend.scaling)}
+    for g, columns in enumerate(model.columns.groups.values()):
+        tensors[f"column_groups.{g}"] = np.asarray(columns, dtype=np.int64)
+    if solved.choice is not None:
+        document["choice"] = {
+            "decorrelation": float(solved.choice.decorrelation),
+            "criterion": solved.choice.criterion,
+        }
+        tensors |= prefixed("choice", {name: getattr(solved.choice, name) for name in _CHOICE_TABLES})
+    return document, tensors
+
+
+def read_networks(
+    document: dict[str, Any], shelf: Shelf, *, is_ensemble: bool, is_searched: bool, has_groups: bool, ridge: float
+) -> FittedNetworks:
+    """The fitted model that a file holds.
+
+    Parameters
+    ----------
+    document : dict
+    shelf : Shelf
+    is_ensemble, is_searched : bool
+        What the estimator that the file names is made of.
+    has_groups : bool
+        Whether the estimator was given groups, or its rows came with some: in files of the first format every network
+        then had a group of its own.
+    ridge : float
+        Of a single network, which is a parameter of the estimator.
+    """
+    n_columns, n_outputs = count(document, "n_features_in", MOST_COLUMNS), count(document, "n_outputs")
+    names = field(document, "feature_names", list, type(None))
+    if names is not None and (len(names) != n_columns or not all(isinstance(name, str) for name in names)):
+        raise damaged(f"its feature names are not {n_columns} names")
+    flat_target = field(document, "flat_target", bool)
+    if flat_target and n_outputs > 1:
+        raise damaged(f"its target is flat, but it has {n_outputs} outputs")
+    target_scaling = read_scaling("target_scaling", shelf, n_outputs)
+    calibration = _read_calibration(document, shelf, n_outputs)
+    stored = [
+        read_member(record, f"members.{m}", shelf, n_columns, n_outputs)
+        for m, record in enumerate(field(document, "members", list))
+    ]
+    if not stored:
+        raise damaged("it holds no network")
+    if is_ensemble:
+        solved = _read_solved(document, shelf, stored)
+        trend = _read_trend(shelf, n_columns, n_outputs)
+    else:
+        if len(stored) != 1:
+            raise damaged(f"it is one network, but it holds {len(stored)}")
+        _check_search(stored[0], is_searched)
+        solution = Solution(_joint_weights(stored), Status.SOLVED, 0, np.empty(0), solver="naive")
+        solved, trend = SolvedWeights(solution, 0.0, np.array([ridge]), None), FittedTrend.none(n_outputs)
+    sums = held_out = None
+    # Files of single networks without a system, and all of the first two formats, have no such record.
+    if document.get("system") is not None:
+        sums = read_system("system", field(document, "system", dict), shelf, stored)
+        shift = shelf.take_if_there("system.target_shift", n_outputs)
+        if shift is not None:
+            trend = FittedTrend(trend.mode, trend.trend, trend.share, shift)
+        held_out = _read_held_out(document.get("held_out"), shelf, stored)
+        if held_out is not None and held_out.fitted_too and held_out.system.n_rows >= sums.n_rows:
+            raise damaged("more rows were held out than there are")
+    elif is_ensemble:
+        field(document, "system", dict, type(None))
+    members = tuple(Member(member.name, member.layer, rebuilt_search(member, is_ensemble)) for member in stored)
+    groups = _read_column_groups(document, shelf, n_columns) if is_ensemble else {}
+    if is_ensemble and "column_groups" not in document and has_groups:
+        groups = {member.name: member.layer.columns for member in members}
+    return FittedNetworks(
+        Columns(n_columns, None if names is None else tuple(names), groups, flat_target),
+        members,
+        solved,
+        target_scaling,
+        trend,
+        sums,
+        held_out,
+        calibration,
+        count_if_there(document, "n_rows"),
+        read_weight_scale(document),
+    )
+
+
+def _read_calibration(document: dict[str, Any], shelf: Shelf, n_outputs: int) -> RunningErrors | None:
+    n_errors = count_if_there(document, "n_calibration")
+    if n_errors is None:
+        return None
+    errors = shelf.take("calibration", n_errors, n_outputs)
+    if not ((errors[0] >= 0).all() and (errors[1:] >= errors[:-1]).all()):
+        raise damaged("tensor 'calibration' does not hold errors in ascending order")
+    return RunningErrors(errors, n_errors)
+
+
+def _read_solved(document: dict[str, Any], shelf: Shelf, members: list[StoredMember]) -> SolvedWeights:
+    if len({member.name for member in members}) != len(members):
+        raise damaged("two of its networks have the same name")
+    return SolvedWeights(
+        _read_solution(field(document, "solution", dict), shelf, members),
+        _read_decorrelation(document, len(members)),
+        _read_ridge("ridge", shelf, len(members)),
+        _read_choice(field(document, "choice", dict, type(None)), shelf, len(members)),
+    )
+
+
+def _check_search(member: StoredMember, is_searched: bool) -> None:
+    if is_searched and (member.stop_reason is None or "training_curve" not in member.curves):
+        raise damaged("the training curve of its search, or the reason for its end, is missing")
+
+
+def _read_decorrelation(record: Any, n_members: int) -> float:
+    value = number(record, "decorrelation")
+    if value >= decorrelation_limit(n_members):
+        raise damaged(f"its decorrelation is {value}, which is too much for {n_members} networks")
+    return value
+
+
+def _read_ridge(name: str, shelf: Shelf, *shape: int | None) -> Any:
+    ridge = shelf.take(name, *shape)
+    if not (ridge >= 0).all():
+        raise damaged(f"tensor {name!r} holds negative numbers")
+    return ridge
+
+
+def _read_trend(shelf: Shelf, n_columns: int, n_outputs: int) -> FittedTrend:
+    share = shelf.take_if_there("network_share", n_outputs)
+    if share is not None and not ((share >= 0) & (share <= 1)).all():
+        raise damaged("tensor 'network_share' holds numbers that are no shares")
+    share = np.ones(n_outputs) if share is None else share
+    weights = shelf.take_if_there("trend.weights", n_columns, n_outputs)
+    trend = None if weights is None else Trend(read_scaling("trend", shelf, n_columns), weights)
+    if (share != 1).any():
+        return FittedTrend("blended", trend, share)
+    return FittedTrend("none" if trend is None else "taken off", trend, share)
+
+
+def _read_column_groups(document: dict[str, Any], shelf: Shelf, n_columns: int) -> dict[str, Any]:
+    if "column_groups" not in document:
+        return {}
+    groups = {}
+    for g, name in enumerate(field(document, "column_groups", list)):
+        columns = shelf.take_integers(f"column_groups.{g}", None)
+        if not isinstance(name, str) or name in groups or not are_positions(columns, n_columns):
+            raise damaged(
+                f"tensor 'column_groups.{g}' names columns that the input does not have, or one twice, or its group "
+                "has no name of its own"
+            )
+        groups[name] = columns
+    return groups
+
+
+def _stored_members(model: FittedNetworks, is_ensemble: bool) -> list[StoredMember]:
+    members = []
+    for member, beta in zip(model.members, split_weights(model.solved.solution.weights, model.layers), strict=True):
+        search, layer = member.search, member.layer
+        curves = search_curves(search)
+        if not is_ensemble:
+            curves = {name: curve for name, curve in curves.items() if name in ("training_curve", "validation_curve")}
+        direct = beta[layer.n_nodes :] if layer.direct_link else None
+        reason = None if search is None else search.stop_reason
+        members.append(StoredMember(member.name, layer, beta[: layer.n_nodes], direct, curves, reason))
+    return members
+
+
+def _solution_record(solution: Solution) -> dict[str, Any]:
+    """How the weights were found; every iterate of them would be as large as the model many times over."""
+    return {
+        "status": solution.status.name,
+        "n_iter": int(solution.n_iter),
+        "spectral_radius": _number(solution.spectral_radius),
+        "solver": solution.solver,
+        "decorrelation_bound": _number(solution.decorrelation_bound),
+        "detail": solution.detail,
+    }
+
+
+def _joint_weights(members: list[StoredMember]) -> np.ndarray:
+    joint = np.concatenate([member.joint_weights for member in members])
+    # The weights are slices of one array, and have its order in memory.
+    in_columns = any(_is_column_major(member.output_weights) for member in members)
+    return np.asfortranarray(joint) if in_columns else np.ascontiguousarray(joint)
+
+
+def _read_solution(record: dict[str, Any], shelf: Shelf, members: list[StoredMember]) -> Solution:
+    history = shelf.take("solution.error_history", None)
+    if not len(history):
+        raise damaged("tensor 'solution.error_history' is empty")
+    n_iter = field(record, "n_iter", int)
+    if not 0 <= n_iter < 2**62:
+        raise damaged(f"'n_iter' in its metadata is {n_iter}, which is no number of iterations")
+    return Solution(
+        weights=_joint_weights(members),
+        status=Status[choice(record, "status", Status.__members__)],
+        n_iter=n_iter,
+        error_history=history,
+        spectral_radius=field(record, "spectral_radius", float, type(None)),
+        solver=choice(record, "solver", SOLVERS),
+        decorrelation_bound=field(record, "decorrelation_bound", float, type(None)),
+        detail=field(record, "detail", str),
+    )
+
+
+def _read_choice(record: dict[str, Any] | None, shelf: Shelf, n_members: int) -> Choice | None:
+    if record is None:
+        return None
+    ridges = _read_ridge("choice.ridges", shelf, None, n_members)
+    decorrelations = shelf.take("choice.decorrelations", None)
+    table = (len(ridges), len(decorrelations))
+    if 0 in table:
+        raise damaged("the table from which its lambda and ridge were chosen is empty")
+    return Choice(
+        decorrelation=number(record, "decorrelation"),
+        ridge=_read_ridge("choice.ridge", shelf, n_members),
+        ridges=ridges,
+        decorrelations=decorrelations,
+        scores=shelf.take("choice.scores", *table),
+        errors=shelf.take("choice.errors", *table),
+        criterion=field(record, "criterion", str),
+    )
+
+
+def _read_held_out(record: Any, shelf: Shelf, members: list[StoredMember]) -> HeldOutSums | None:
+    # Older files have none.
+    if record is None:
+        return None
+    fitted_too = field(record, "fitted_too", bool)
+    return HeldOutSums(read_system("held_out", record, shelf, members), fitted_too)
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _is_column_major(weights: np.ndarray) -> bool:
+    return weights.flags.f_contiguous and not weights.flags.c_contiguous
