@@ -169,7 +169,7 @@ def file_predictions(model, table, folder):
 def size_of_terms(model, predictions):
     """What rounding errors are measured by: the sum of absolute output weights, in units of y, and the predictions."""
     scale = np.max(model.target_scaling_.scale)
-    weights = sum(np.abs(beta).sum() for beta in model._joint_weights()) / len(model._joint_weights())
+    weights = sum(np.abs(beta).sum() for beta in model.fitted_.terms()[1]) / len(model.fitted_.terms()[1])
     return scale * weights + np.abs(model.target_scaling_.shift).max() + np.abs(predictions)
 
 

@@ -15,9 +15,10 @@ from sklearn.exceptions import NotFittedError
 
 import scne
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.estimators._growing import _ground, _network_weights, grown_members
-from scne.estimators._network import draw_seed
+from scne.estimators._regressor import draw_seed
+from scne.fitting._growing import grown_members
 from scne.fitting._members import validation_rows
+from scne.fitting._site import BuildingSite
 from scne.ncl import EnsembleSystem, decorrelation_limit
 from scne.networks import admissible_nodes
 from scne.passes import Engine, listening
@@ -129,20 +130,22 @@ def test_every_network_is_grown_against_what_the_others_leave():
     template = SCNRegressor(6, **small, ridge=0.0)
     model = SCNERegressor(template, groups=GROUPS, decorrelation=1.49, ridge=1e-6, random_state=0).fit(X, y)
     with Engine(1) as engine:
-        ground = _ground(ArrayRows(X, y[:, None]), model.target_scaling_, None, draw_seed(0), engine)
-        members = grown_members(template, model.members_, _network_weights(model), 4, ground)
-    said = [layer.outputs(X) @ beta / 3 for layer, beta in zip(model._layers(), model._member_weights(), strict=True)]
-    before = np.square(ground.targets - sum(said)).sum()
+        rows, scaling = ArrayRows(X, y[:, None]), model.target_scaling_
+        site = BuildingSite(rows, None, None, None, scaling, draw_seed(0), engine)
+        members = grown_members(model._member_plans(), model.members_, model.fitted_.weights, 4, site)
+    said = [layer.outputs(X) @ beta / 3 for layer, beta in zip(*model.fitted_.terms(), strict=True)]
+    targets = scaling.apply(rows.targets)
+    before = np.square(targets - sum(said)).sum()
     for m, member in enumerate(members):
         H = member.layer.outputs(X)
-        left = ground.targets - sum(other for place, other in enumerate(said) if place != m)
+        left = targets - sum(other for place, other in enumerate(said) if place != m)
         own = EnsembleSystem.from_outputs([H], left)
         held = admissible_nodes(own.gram, own.moments, own.target_square, member.search.contractions, "orthogonal", 0.0)
         assert member.layer.n_nodes == 10
         assert held[6:].all()
         np.testing.assert_array_equal(member.layer.weights[:, :6], model.members_[m].layer.weights)
         said[m] = H @ np.linalg.lstsq(H, left, rcond=None)[0]
-        now = np.square(ground.targets - sum(said)).sum()
+        now = np.square(targets - sum(said)).sum()
         assert now < before
         before = now
 
@@ -175,7 +178,7 @@ def test_the_weights_are_those_of_the_rows_that_are_given(name):
     X, y = make_rows(300, 1)
     assert model.add_nodes(4, X, y) is model
     assert model.n_rows_ == model.system_.n_rows == 300
-    for now, then in zip(model._networks(), before._networks(), strict=True):
+    for now, then in zip(model.fitted_.members, before.fitted_.members, strict=True):
         assert now.layer.n_nodes == then.layer.n_nodes + 4
         np.testing.assert_array_equal(now.layer.weights[:, : then.layer.n_nodes], then.layer.weights)
     # A model that learns all rows of a batch again, with nothing left of what was before.

@@ -296,7 +296,7 @@ def test_rows_that_do_not_fit_are_streamed(make):
 
     X, y = rows()
     model = fitted("orthogonal").fit(X, y)
-    layers, identity = model._member_layers(), ColumnScaling(np.zeros(1), np.ones(1))
+    layers, identity = model.fitted_.layers, ColumnScaling(np.zeros(1), np.ones(1))
     source = ArrayRows(X, y[:, None])
     with DeviceEngine(make(X[:1]), "float64") as engine:
         streamed = ensemble_system(StreamedRows(source, engine), layers, identity, engine)
@@ -332,7 +332,7 @@ def test_sums_on_a_device_go_on_where_they_were_cut(make, tmp_path, monkeypatch)
 
     monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0)
     X, y = rows()
-    layers, identity = fitted("orthogonal").fit(X, y)._member_layers(), ColumnScaling(np.zeros(1), np.ones(1))
+    layers, identity = fitted("orthogonal").fit(X, y).fitted_.layers, ColumnScaling(np.zeros(1), np.ones(1))
     checkpoint = _checkpoint.Checkpoint(tmp_path / "kept")
     checkpoint.begin({})
     with checkpoint, DeviceEngine(make(X[:1]), "float64") as engine:

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor, error_decomposition
-from scne.estimators._network import draw_seed
+from scne.estimators._regressor import draw_seed
 from scne.fitting._members import validation_rows
 from scne.networks import joint_outputs
 from scne.rows import ArrayRows

@@ -11,6 +11,7 @@ import onnxruntime
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from altered import with_columns, with_share, with_weights
 from export_models import (
     ARRAY_MODELS,
     DATED_MODELS,
@@ -72,7 +73,7 @@ def test_outputs_have_the_shape_of_predict(name, outputs):
 @pytest.mark.parametrize("name", DATED_MODELS)
 def test_dates_are_read_as_predict_reads_them(name):
     model, X = dated_model(name), dated_rows()
-    assert any(getattr(layer.scaling, "dates", ()) for layer in model._layers())
+    assert any(getattr(layer.scaling, "dates", ()) for layer in model.fitted_.terms()[0])
     assert_agree(run(model.to_onnx(), X)[0], model.predict(X), model, digits=1e-12)
 
 
@@ -163,7 +164,7 @@ def test_networks_that_see_the_same_columns_are_one_product():
     assert operators.count("Tanh") == 1
     X, _ = arrays()
     line = SCNERegressor(n_estimators=2, random_state=0).fit(X, X @ [1.0, 2.0, 0.01, 4.0])
-    line.network_share_ = np.zeros(1)
+    with_share(line, [0.0])
     proto = line.to_onnx()
     assert "Tanh" not in [node.op_type for node in proto.graph.node]
     assert_agree(run(proto, X)[0], line.predict(X), line)
@@ -273,7 +274,7 @@ def test_a_row_that_the_encoder_refuses_has_no_prediction(folder):
 def test_gaps_where_the_fit_allowed_none(folder, column):
     model = SCNERegressor(RVFLRegressor(3), random_state=0)
     model.__dict__.update(file_model(folder).__dict__)
-    model.encoder_ = replace(model.encoder_, missing="refuse")
+    with_columns(model, encoder=replace(model.encoder_, missing="refuse"))
     proto = model.to_onnx()
     table = file_table(40, seed=10)
     missing = np.array([value is None for value in table[column].to_pylist()])
@@ -341,7 +342,7 @@ def test_a_failed_export_leaves_the_old_file(tmp_path):
 def test_weights_that_are_not_finite_are_refused():
     X, y = arrays()
     model = RVFLRegressor(5, random_state=0).fit(X, y)
-    model.output_weights_ = np.where(model.output_weights_ > 0, np.inf, model.output_weights_)
+    with_weights(model, lambda weights: np.where(weights > 0, np.inf, weights))
     with pytest.raises(ExportError, match="weights that are not finite"):
         model.to_onnx()
 

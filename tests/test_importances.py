@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.estimators._network import draw_seed
+from scne.estimators._regressor import draw_seed
 from scne.explain import _sensitivity
 from scne.explain._sensitivity import _quantiles
 from scne.fitting._members import validation_rows
@@ -104,7 +104,7 @@ def test_a_subsystem_is_the_system_of_its_members(case):
 
 
 def hidden(model, X):
-    return [layer.outputs(X) for layer in model._layers()]
+    return [layer.outputs(X) for layer in model.fitted_.terms()[0]]
 
 
 GROUPS = {"product": [0, 1], "bend": [2], "lines": [3, 4], "noise": [5, 6, 7]}

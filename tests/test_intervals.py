@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
 from scne.estimators import PredictionInterval
-from scne.estimators._network import draw_seed
+from scne.estimators._regressor import draw_seed
 from scne.fitting import _calibration
 from scne.fitting._calibration import kept_errors
 from scne.fitting._members import validation_rows
@@ -86,7 +86,7 @@ def test_rows_from_the_user_calibrate_every_model(model, level):
 
 def ridge_errors(model, rows, judged, X, y, ridge, decorrelation=0.0):
     """Absolute errors on some rows of the weights that numpy solves on others."""
-    layers = model._layers()
+    layers = model.fitted_.terms()[0]
     M = len(layers)
     H = [layer.outputs(X) for layer in layers]
     c1, c2 = 1 - decorrelation * ((M - 1) / M) ** 2, decorrelation * (M - 1) / M**2

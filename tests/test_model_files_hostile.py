@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from altered import with_columns, with_weights
 from export_models import file_model
 from test_model_files_damage import MODELS, X, Y, opened, refusal, signed
 
@@ -231,11 +232,10 @@ def test_what_cannot_be_loaded_is_not_saved(tmp_path):
     for _ in range(200):
         nested = [nested]
     for data in ({"a": nested}, {"a": 2**64}, {"a": "\ud800"}, {"a": ["x" * LONGEST_HEADER]}, {"a": [0] * MOST_VALUES}):
-        model.data_ = data
+        with_columns(model, data=data)
         with pytest.raises(ModelFileError, match="was not written"):
             model.save(tmp_path / "m.scne")
-    del model.data_
-    model.output_weights_ = model.output_weights_ * np.nan
+    with_weights(with_columns(model, data=None), lambda weights: weights * np.nan)
     with pytest.raises(ModelFileError, match="are not finite"):
         model.save(tmp_path / "m.scne")
     assert not (tmp_path / "m.scne").exists()

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pandas as pd
 import pytest
+from altered import with_columns
 from sklearn.exceptions import NotFittedError
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
@@ -46,7 +47,7 @@ def test_a_summary_is_plain_json(model):
 
 def test_what_an_ensemble_says():
     model = MODELS["scne"].set_params(random_state=0).fit(FRAME, Y)
-    model.data_ = {"target": ["u", "v"]}
+    with_columns(model, data={"target": ["u", "v"]})
     summary = describe_model(model)
     assert [(group.name, group.columns, group.n_columns) for group in summary.groups] == [
         ("one", ("a",), 1),

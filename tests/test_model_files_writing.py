@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from altered import with_columns
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
@@ -122,7 +123,7 @@ def test_a_model_that_is_not_fitted_is_refused(tmp_path):
 
 def test_what_is_no_plain_value_is_refused_by_name(tmp_path):
     model = RVFLRegressor(3).fit(X, Y)
-    model.data_ = {"when": np.datetime64("2020-01-01")}
+    with_columns(model, data={"when": np.datetime64("2020-01-01")})
     with pytest.raises(ModelFileError, match=r"data holds .*2020-01-01.*plain values only"):
         save_model(model, tmp_path / "m.scne")
 

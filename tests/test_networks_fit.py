@@ -8,7 +8,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.estimators._network import draw_seed
+from scne.estimators._regressor import draw_seed
 from scne.networks import ACTIVATIONS, draw_nodes
 from scne.rows import all_columns, resolve_groups
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scne import SCNERegressor, SCNRegressor
-from scne.estimators._network import draw_seed
+from scne.estimators._regressor import draw_seed
 from scne.networks import SearchSettings, StopReason, build_network, pool_generator, prepare_search, uniform_pool
 from scne.passes import Engine
 from scne.rows import ArrayRows, ColumnScaling

@@ -220,7 +220,7 @@ def predict(
     names = [f"{name}_{end}" for name in targets for end in ends]
     with progress_bars(verbose=verbose):
         keys = tuple(key or ())
-        rows = open_for(fitted, data, with_target=False, keys=keys)
+        rows = open_for(fitted, data, keys=keys)
         n_rows = write_predictions(fitted, rows, out, names, keys, widths)
     print_facts({"rows": n_rows, "columns": names, "file": str(out)}, json_output)
 
@@ -244,7 +244,7 @@ def evaluate(
 
     fitted = load_model(model).set_params(device=device)
     with progress_bars(verbose=verbose):
-        result = measure(fitted, open_for(fitted, data, with_target=True))
+        result = measure(fitted, open_for(fitted, data, target=getattr(fitted, "data_", {}).get("target_names")))
     print_facts(asdict(result), json_output, result.undefined)
 
 

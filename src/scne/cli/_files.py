@@ -18,14 +18,15 @@ from scne.rows import DataError, FileRows, open_rows
 WRITERS = (".parquet", ".csv", ".arrow", ".feather")
 
 
-def open_for(model: SCNERegressor, path: Path, *, with_target: bool, keys: tuple[str, ...] = ()) -> FileRows:
-    """Open rows for a fitted model: its own target and groups, columns read as in its fit."""
+def open_for(
+    model: SCNERegressor, path: Path, *, target: list[str] | None = None, keys: tuple[str, ...] = ()
+) -> FileRows:
+    """Open rows for a fitted model: its own groups, columns read as in its fit."""
     if not hasattr(model, "encoder_"):
         raise DataError("This model was fitted on arrays, not on files, and does not know the columns of files.")
     kinds = model.encoder_.kinds
     # Columns that said nothing in learning need not be there any more.
     groups = {name: [column for column in columns if column in kinds] for name, columns in model.encoder_.source_groups}
-    target = model.data_["target_names"] if with_target else None
     # A key that is an input as well is read anyway.
     return open_rows(
         path, target=target, groups=groups, keys=[key for key in keys if key not in kinds], like=model.encoder_

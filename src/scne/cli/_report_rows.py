@@ -1,6 +1,5 @@
 """Rows with their truth for `scne report`, read once: errors over all of them, and a sample for the pictures."""
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,9 +80,7 @@ def open_truth(model: Any, path: Path, targets: Sequence[str]) -> TruthRows:
             f"{model.n_outputs_}."
         )
     if hasattr(model, "encoder_"):
-        renamed = copy.copy(model)
-        renamed.data_ = {**model.data_, "target_names": names}
-        return TruthRows(open_for(renamed, path, with_target=True), tuple(names), _encoded(model.encoder_))
+        return TruthRows(open_for(model, path, target=names), tuple(names), _encoded(model.encoder_))
     columns = getattr(model, "feature_names_in_", None)
     groups = None if columns is None else {"columns": [str(name) for name in columns]}
     files = open_rows(path, target=names, groups=groups)

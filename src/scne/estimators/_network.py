@@ -59,8 +59,10 @@ class NetworkRegressor(FittedRegressor):
             values = getattr(self, parameter)
             if not isinstance(values, Mapping):
                 continue
-            if name is not None and name not in values:
-                raise ValueError(f"{parameter} names {sorted(map(str, values))}, but there is a group {name!r} too.")
+            if not values or (name is not None and name not in values):
+                raise ValueError(
+                    f"{parameter} names {sorted(map(str, values))}, but it must name every group{'' if name is None else f', {name!r} too'}."
+                )
             chosen[parameter] = next(iter(values.values())) if name is None else values[name]
         return clone(self).set_params(**chosen) if chosen else self
 

@@ -255,6 +255,8 @@ class SCNERegressor(FittedRegressor):
     def _bases(self) -> Mapping[str | None, NetworkRegressor]:
         """The base model of each group, by its name, or of all of them."""
         if isinstance(self.estimator, Mapping):
+            if not self.estimator:
+                raise ValueError("estimator is an empty mapping, but it must name a base model for every group.")
             return {str(name): base for name, base in self.estimator.items()}
         return {None: self._default_estimator() if self.estimator is None else self.estimator}
 

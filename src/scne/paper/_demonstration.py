@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scne.ncl import BlockGaussSeidel, BlockJacobi, PseudoInverse
 from scne.paper._experiment import Experiment, Parts, Plan, Unit
 from scne.paper._held_outputs import coupled_system, uncoupled_system
-from scne.paper._networks import MemberModels, paper_ensemble
+from scne.paper._networks import paper_ensemble
 from scne.paper._results import cell, figure, finding, number, series, table
 from scne.passes import single_threaded_blas
 
@@ -37,8 +37,8 @@ def _hidden_outputs(n_rows: int, members: int, most: int, seed: int) -> tuple[tu
     target = (target - target.min()) / np.ptp(target)
     groups = {f"network {m + 1}": [0, 1] for m in range(members)}
     model = paper_ensemble("SCNE", groups, [most] * members, [None] * members, seed, decorrelation=0.1)
-    assert isinstance(model.estimator, MemberModels)
-    for base in model.estimator.models:
+    assert isinstance(model.estimator, dict)
+    for base in model.estimator.values():
         # Nothing but the number of nodes may end the search, though the set is easy to learn.
         base.set_params(tol=0.0, search_dtype="float64")
     model.fit(inputs, target)

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.estimators import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.fitting import Member
 from scne.paper._published import Published
 from scne.paper._threads import unit_threads
 
@@ -23,34 +22,6 @@ ENSEMBLES = ("SCNE", "DNNE")
 RIDGE = 0.1
 # Rows whose hidden outputs are held at once.
 BLOCK_ROWS = 20_000
-
-
-class MemberModels(SCNRegressor):
-    """A base model for each group: the paper's groups have networks of different sizes (Tables 4 and 5).
-
-    Parameters
-    ----------
-    models : sequence of SCNRegressor or RVFLRegressor
-        One for each group, in their order.
-    """
-
-    def __init__(self, models: Sequence[SCNRegressor | RVFLRegressor] = ()) -> None:
-        super().__init__(clip_inputs=False)
-        self.models = models
-
-    def _check_parameters(self) -> None:
-        for model in self.models:
-            model._check_parameters()
-
-    def largest_layer(self, n_columns: int) -> int:
-        """The most outputs that any of the hidden layers can have."""
-        return max(model.largest_layer(n_columns) for model in self.models)
-
-    def _search_rows(self) -> int | None:
-        return self.models[0]._search_rows()
-
-    def _build_member(self, group: Any, index: int, site: Any) -> Member:
-        return self.models[index]._build_member(group, index, site)
 
 
 def base_model(ensemble: str, n_hidden: int, scope: float | None = None) -> SCNRegressor | RVFLRegressor:
@@ -85,12 +56,12 @@ def paper_ensemble(
     **settings
         Of `SCNERegressor.paper`.
     """
-    models = [base_model(ensemble, size, scope) for size, scope in zip(sizes, scopes, strict=True)]
+    models = {name: base_model(ensemble, size, scope) for name, size, scope in zip(groups, sizes, scopes, strict=True)}
     make = DNNERegressor.paper if ensemble == "DNNE" else SCNERegressor.paper
     fixed = {"scaling": "none", "target_scaling": "none", "random_state": seed, "n_jobs": unit_threads()}
     return make(
         {name: list(columns) for name, columns in groups.items()},
-        **{"ridge": RIDGE, "estimator": MemberModels(models), **fixed, **settings},
+        **{"ridge": RIDGE, "estimator": models, **fixed, **settings},
     )
 
 

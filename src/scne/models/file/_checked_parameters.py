@@ -60,8 +60,8 @@ def _check_common(model: Any) -> None:
 
 
 def _check_ensemble(model: SCNERegressor) -> None:
-    if model.estimator is not None:
-        _check_common(model.estimator)
+    for base in model._bases().values():
+        _check_common(base)
     # With the parameters of the base model.
     model._template()
     check_integer("n_estimators", model.n_estimators, 1)

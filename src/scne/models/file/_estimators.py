@@ -1,5 +1,6 @@
 """Fitted estimators as content of a file, and back."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -93,6 +94,9 @@ def _parameters(model: Any, name: str) -> dict[str, Any]:
     record: dict[str, Any] = {"class": name}
     if name in _WITH_BASE:
         base = parameters.pop("estimator")
+        if isinstance(base, Mapping):
+            record["bases"] = {str(key): _parameters(one, _class_name(one, NETWORKS)) for key, one in base.items()}
+            base = None
         record["base"] = None if base is None else _parameters(base, _class_name(base, NETWORKS))
     seed = parameters["random_state"]
     # A generator has moved on since the fit: it names no model that could be fitted again.
@@ -112,8 +116,13 @@ def _unfitted(record: dict[str, Any], allowed: dict[str, Any], scne_version: str
             "not know: upgrade scne to read it."
         )
     if name in _WITH_BASE:
-        base = field(record, "base", dict, type(None))
-        parameters = {**parameters, "estimator": None if base is None else _unfitted(base, NETWORKS, scne_version)}
+        base: Any = field(record, "base", dict, type(None))
+        base = None if base is None else _unfitted(base, NETWORKS, scne_version)
+        # One for each group, by its name.
+        if "bases" in record:
+            stored = field(record, "bases", dict)
+            base = {key: _unfitted(field(stored, key, dict), NETWORKS, scne_version) for key in stored}
+        parameters = {**parameters, "estimator": base}
     # Parameters that the file lacks are younger than the file, and their defaults leave things as they were.
     return allowed[name](**parameters)
 
