@@ -46,7 +46,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from threadpoolctl import threadpool_limits
 
 from scne import DNNERegressor, SCNERegressor
-from scne.models import save_model
+from scne.estimators import save_model
 
 ROOT = Path(__file__).resolve().parents[1]
 THREADS = 2

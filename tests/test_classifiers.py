@@ -18,9 +18,10 @@ from sklearn.preprocessing import StandardScaler
 
 import scne
 from scne import RVFLRegressor, SCNClassifier, SCNEClassifier, SCNERegressor, SCNRegressor
+from scne.estimators import describe_model, load_model, save_model
 from scne.estimators.inputs._data import GivenRows
 from scne.fitting._probabilities import class_outputs, fit_map, probabilities
-from scne.models import ModelFileError, describe_model, load_model, save_model
+from scne.models import ModelFileError
 
 SMALL = {
     "scn": SCNClassifier(25, n_candidates=20, random_state=0),

@@ -11,11 +11,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
+from scne.estimators import load_model, save_model
 from scne.estimators._regressor import draw_seed
 from scne.explain import _sensitivity
 from scne.explain._sensitivity import _quantiles
 from scne.fitting._members import validation_rows
-from scne.models import load_model, save_model
 from scne.ncl import EnsembleSystem, leave_one_out, subsystem
 from scne.rows import ArrayRows, column_statistics, learn_scaling, open_rows
 

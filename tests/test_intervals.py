@@ -15,12 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.estimators import PredictionInterval
+from scne.estimators import PredictionInterval, load_model, save_model
 from scne.estimators._regressor import draw_seed
 from scne.fitting import _calibration
 from scne.fitting._calibration import kept_errors
 from scne.fitting._members import validation_rows
-from scne.models import load_model, save_model
 from scne.rows import ArrayRows, open_rows
 
 small = {"n_candidates": 20}

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from safetensors.numpy import load, save, save_file
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.models import FORMAT_VERSION, ModelFileError, load_model, save_model
+from scne.estimators import load_model, save_model
+from scne.models import FORMAT_VERSION, ModelFileError
 from scne.models.file._container import _checksum, _dump
 from scne.models.file._header import KEY
 

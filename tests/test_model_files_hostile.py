@@ -17,7 +17,8 @@ from export_models import file_model
 from test_model_files_damage import MODELS, X, Y, opened, refusal, signed
 
 from scne import SCNClassifier, SCNERegressor, SCNRegressor
-from scne.models import ModelFileError, describe_model, load_model, save_model
+from scne.estimators import describe_model, load_model, save_model
+from scne.models import ModelFileError
 from scne.models.file._header import LONGEST_HEADER, MOST_VALUES
 
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.models import load_model, save_model
+from scne.estimators import load_model, save_model
 
 small = {"n_candidates": 20}
 ESTIMATORS = {
@@ -145,7 +145,7 @@ def test_the_bytes_and_predictions_are_those_of_another_process(tmp_path):
     save_model(model, tmp_path / "m.scne")
     code = (
         "import sys, numpy as np\n"
-        "from scne.models import load_model, save_model\n"
+        "from scne.estimators import load_model, save_model\n"
         "model = load_model(sys.argv[1] + '/m.scne')\n"
         "save_model(model, sys.argv[1] + '/n.scne')\n"
         "np.save(sys.argv[1] + '/p.npy', model.predict(np.load(sys.argv[1] + '/X.npy')))\n"

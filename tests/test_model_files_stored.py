@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from scne import open_rows
-from scne.models import FORMAT_VERSION, describe_model, load_model
+from scne.estimators import describe_model, load_model
+from scne.models import FORMAT_VERSION
 
 CLASSIFIERS = ("scne_classes", "scn_classes")
 STORED = sorted((Path(__file__).parent / "stored_models").glob("v*.scne"))

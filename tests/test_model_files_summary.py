@@ -10,7 +10,8 @@ from altered import with_columns
 from sklearn.exceptions import NotFittedError
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.models import GroupSummary, ModelFileError, describe_model, save_model
+from scne.estimators import GroupSummary, describe_model, save_model
+from scne.models import ModelFileError
 
 X = np.random.default_rng(0).uniform(size=(200, 3))
 Y = np.column_stack([np.sin(3 * X[:, 0]), X[:, 1] * X[:, 2]])

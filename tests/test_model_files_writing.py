@@ -11,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from scne import RVFLRegressor, SCNERegressor
-from scne.models import ModelFileError, load_model, save_model
+from scne.estimators import load_model, save_model
+from scne.models import ModelFileError
 
 X = np.random.default_rng(0).uniform(size=(60, 3))
 Y = X.sum(axis=1)
@@ -49,7 +50,8 @@ def test_a_link_is_followed(model, tmp_path):
 # The limit on a file's size makes the system itself refuse to write on, as a full disk does, in the middle of the file.
 FULL_DISK = """
 import resource, sys
-from scne.models import ModelFileError, load_model, save_model
+from scne.estimators import load_model, save_model
+from scne.models import ModelFileError
 model = load_model(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:

@@ -14,7 +14,7 @@ from commands import SCNE
 from sklearn.exceptions import NotFittedError
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.models import load_model, save_model
+from scne.estimators import load_model, save_model
 from scne.networks import StopReason
 
 small = {"n_candidates": 20}

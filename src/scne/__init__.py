@@ -7,10 +7,9 @@ SCNERegressor(groups={'gases': ['SO2', 'NO2'], 'weather': ['TEMP', 'PRES']},
 """
 
 import logging
-from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from scne.estimators import (
@@ -23,8 +22,9 @@ if TYPE_CHECKING:
         ScneWarning,
         SCNRegressor,
         error_decomposition,
+        load_model,
+        save_model,
     )
-    from scne.models import load_model, save_model
     from scne.passes import Progress, listening
     from scne.report import (
         ConvergenceDisplay,
@@ -56,8 +56,9 @@ _ROOMS = {
         "ScneConvergenceWarning",
         "ScneWarning",
         "error_decomposition",
+        "load_model",
+        "save_model",
     ),
-    "models": ("load_model", "save_model"),
     "passes": ("Progress", "listening"),
     "report": (
         "ConvergenceDisplay",
@@ -70,7 +71,7 @@ _ROOMS = {
     "rows": ("open_rows",),
 }
 _SHORT = {"load": "load_model", "save": "save_model"}
-_MODULES = (*_ROOMS, "datasets", "ncl", "networks", "paper")
+_MODULES = (*_ROOMS, "datasets", "models", "ncl", "networks", "paper")
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 # A type checker reads the imports above instead, and finds names that are not there.
@@ -89,13 +90,6 @@ if not TYPE_CHECKING:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-def find_writers() -> Mapping[str, Callable[..., Any]]:
-    """How models leave the process: estimators know nothing of files and exports, and the two meet here."""
-    from scne.models import WRITERS
-
-    return WRITERS
 
 
 __all__ = [

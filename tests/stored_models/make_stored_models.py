@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 from sklearn.base import is_classifier
 
 from scne import DNNERegressor, RVFLRegressor, SCNClassifier, SCNEClassifier, SCNERegressor, SCNRegressor, open_rows
-from scne.models import FORMAT_VERSION, save_model
+from scne.estimators import save_model
+from scne.models import FORMAT_VERSION
 
 FOLDER = Path(__file__).parent
 # Versions 1 and 2 had "TEMP", "PRES", "SO2" and "Ölstand".

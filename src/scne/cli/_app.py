@@ -209,8 +209,8 @@ def predict(
     from scne.cli._progress import progress_bars
     from scne.cli._tables import print_facts
     from scne.disk import check_output
+    from scne.estimators import load_model
     from scne.fitting import half_widths
-    from scne.models import load_model
 
     check_output(out, {"the model": model, "the data": data}, is_data=True)
     fitted = load_model(model).set_params(device=device)
@@ -240,7 +240,7 @@ def evaluate(
     from scne.cli._files import open_for
     from scne.cli._progress import progress_bars
     from scne.cli._tables import print_facts
-    from scne.models import load_model
+    from scne.estimators import load_model
 
     fitted = load_model(model).set_params(device=device)
     with progress_bars(verbose=verbose):
@@ -256,7 +256,7 @@ def inspect(
     from dataclasses import replace
 
     from scne.cli._tables import print_summary
-    from scne.models import describe_model, load_model
+    from scne.estimators import describe_model, load_model
 
     fitted = load_model(model)
     described = replace(describe_model(fitted), n_bytes=model.stat().st_size)

@@ -33,7 +33,7 @@ def export_command(
     # Imported here, so that `scne --help` answers at once.
     from scne.cli._tables import print_facts
     from scne.disk import check_output
-    from scne.models import load_model, to_onnx
+    from scne.estimators import load_model
 
     _refuse_unused(to, name, single, interval)
     check_output(out, {"the model": model})
@@ -41,8 +41,12 @@ def export_command(
     dtype = "float32" if single else "float64"
     try:
         if to is Form.onnx:
-            # Not the method: a classifier's has no interval, and the function says so in a sentence.
-            to_onnx(fitted, out, dtype=dtype, interval=interval)
+            if interval is not None and hasattr(fitted, "classes_"):
+                raise ValueError(
+                    f"--interval is {interval!r}, but the model is a {type(fitted).__name__}, which gives probabilities "
+                    "and no intervals; leave it out."
+                )
+            fitted.to_onnx(out, dtype=dtype, **({} if interval is None else {"interval": interval}))
         elif to is Form.c:
             fitted.to_c(out, name or "scne_model", dtype=dtype)
         else:

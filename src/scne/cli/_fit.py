@@ -6,9 +6,8 @@ from pathlib import Path
 
 from scne.cli._dask import dask_client
 from scne.cli._signals import Stopped
-from scne.estimators import SCNERegressor, SCNRegressor
+from scne.estimators import ModelSummary, SCNERegressor, SCNRegressor, describe_model, save_model
 from scne.fitting import Checkpoint
-from scne.models import ModelSummary, describe_model, save_model
 from scne.passes import ClusterError
 from scne.rows import open_rows, read_groups
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scne.cli._report_rows import JudgedRows
+    from scne.estimators import ModelSummary
     from scne.explain import GroupImportances, PermutationImportances
-    from scne.models import ModelSummary
 
 LEVEL = 0.9
 # Rows that are drawn for the pictures, and those of them whose columns are shuffled (five times each).
@@ -110,8 +110,8 @@ def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: 
     from sklearn.base import is_regressor
 
     from scne.cli._report_rows import judge, open_truth
+    from scne.estimators import describe_model, load_model
     from scne.fitting import half_widths
-    from scne.models import describe_model, load_model
 
     started = time.perf_counter()
     model = load_model(model_path)

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from scne.cli._console import open_console, print_json
-from scne.models import ModelSummary
+from scne.estimators import ModelSummary
 
 
 def print_facts(facts: Mapping[str, Any], as_json: bool, note: str | None = None) -> None:

@@ -1,5 +1,8 @@
 """Thin scikit-learn shells: validate, call, store."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from scne.estimators._class_base import NetworkClassifier
 from scne.estimators._classifiers import SCNClassifier, SCNEClassifier
 from scne.estimators._dnne import DNNERegressor
@@ -11,6 +14,19 @@ from scne.explain import ErrorRises, GroupImportances, PermutationImportances, e
 from scne.fitting import Checkpoint, CheckpointError, Member, PredictionInterval, half_widths
 from scne.passes import ClusterError, ScneConvergenceWarning, ScneWarning, without_password
 
+if TYPE_CHECKING:
+    from scne.estimators._model_files import load_model, save_model
+    from scne.estimators._model_summary import GroupSummary, ModelSummary, describe_model
+
+# A fit needs no model files.
+_LATER = {
+    "GroupSummary": "_model_summary",
+    "ModelSummary": "_model_summary",
+    "describe_model": "_model_summary",
+    "load_model": "_model_files",
+    "save_model": "_model_files",
+}
+
 __all__ = [
     "Checkpoint",
     "CheckpointError",
@@ -18,7 +34,9 @@ __all__ = [
     "DNNERegressor",
     "ErrorRises",
     "GroupImportances",
+    "GroupSummary",
     "Member",
+    "ModelSummary",
     "NetworkClassifier",
     "PermutationImportances",
     "PredictionInterval",
@@ -29,8 +47,17 @@ __all__ = [
     "SCNRegressor",
     "ScneConvergenceWarning",
     "ScneWarning",
+    "describe_model",
     "error_decomposition",
     "half_widths",
+    "load_model",
     "predict_batches",
+    "save_model",
     "without_password",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module 'scne.estimators' has no attribute {name!r}")
+    return getattr(import_module(f"scne.estimators.{_LATER[name]}"), name)

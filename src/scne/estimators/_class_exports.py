@@ -9,6 +9,16 @@ from scne.estimators._leaving import Leaving
 class ExportedClassifier(Leaving):
     """The exports of the classifiers, which give classes and probabilities."""
 
+    regressor_: Any
+    classes_: Any
+    probability_map_: Any
+
+    def _plan_to_export(self, interval: float | None) -> Any:
+        from scne.models import class_map, export_plan
+
+        classes = class_map(self.classes_, self.probability_map_)
+        return export_plan(self.regressor_.fitted_, type(self).__name__, None, classes)
+
     def to_onnx(self, path: str | os.PathLike[str] | None = None, *, dtype: str = "float64") -> Any:
         """This fitted classifier as ONNX, for runtimes without Python; needs the extra ``scne[onnx]``.
 
@@ -46,7 +56,9 @@ class ExportedClassifier(Leaving):
         >>> np.array_equal(label, model.predict(X)), np.allclose(found, model.predict_proba(X), rtol=0, atol=1e-12)
         (True, True)
         """
-        return self._write("to_onnx", path, dtype=dtype)
+        from scne.models import to_onnx
+
+        return to_onnx(self._export_plan(), path, dtype=dtype)
 
     def to_c(
         self, path: str | os.PathLike[str] | None = None, name: str = "scne_model", *, dtype: str = "float64"
@@ -80,7 +92,9 @@ class ExportedClassifier(Leaving):
         >>> "int iris_predict(const double *row)" in header, "#define IRIS_CLASSES 3" in header
         (True, True)
         """
-        return self._write("to_c", path, name, dtype=dtype)
+        from scne.models import to_c
+
+        return to_c(self._export_plan(), path, name, dtype=dtype)
 
     def to_python(self, path: str | os.PathLike[str] | None = None) -> str:
         """This fitted classifier as one Python file that needs nothing but the standard library.
@@ -111,4 +125,6 @@ class ExportedClassifier(Leaving):
         >>> bool(abs(iris["predict_proba"](X.iloc[0])[0] - model.predict_proba(X)[0, 0]) < 1e-12)
         True
         """
-        return self._write("to_python", path)
+        from scne.models import to_python
+
+        return to_python(self._export_plan(), path)

@@ -1,10 +1,12 @@
 """Fitted models that leave the process, as a file, or as source or a graph that runs without scne."""
 
 import os
-from importlib import import_module
+from abc import abstractmethod
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
+
+from scne.fitting import FittedNetworks
 
 
 class Leaving:
@@ -34,17 +36,34 @@ class Leaving:
         >>> np.array_equal(again.predict(X), model.predict(X))
         True
         """
-        self._write("save", path, with_system=with_system)
+        from scne.estimators._model_files import save_model
 
-    def _write(self, writer: str, *arguments: Any, **options: Any) -> Any:
         check_is_fitted(self)
-        # The room that knows how, `scne.models`, lies to the right of this one. `scne` itself brings the two together,
-        # and is asked by its name, so that neither is loaded for the other.
-        return import_module("scne").find_writers()[writer](self, *arguments, **options)
+        save_model(self, path, with_system=with_system)
+
+    @abstractmethod
+    def _plan_to_export(self, interval: float | None) -> Any:
+        """What the fitted model computes."""
+
+    def _export_plan(self, interval: float | None = None) -> Any:
+        # A subclass may predict otherwise.
+        if not type(self).__module__.startswith("scne."):
+            from scne.models import ExportError
+
+            raise ExportError(f"The model is a {type(self).__name__}, but only the classes of scne can be exported.")
+        check_is_fitted(self)
+        return self._plan_to_export(interval)
 
 
 class ExportedRegressor(Leaving):
     """A fitted regressor that can be exported."""
+
+    fitted_: FittedNetworks
+
+    def _plan_to_export(self, interval: float | None) -> Any:
+        from scne.models import export_plan
+
+        return export_plan(self.fitted_, type(self).__name__, interval)
 
     def to_onnx(
         self,
@@ -91,7 +110,9 @@ class ExportedRegressor(Leaving):
         >>> bool(np.allclose(y, model.predict(X), rtol=0, atol=1e-12))
         True
         """
-        return self._write("to_onnx", path, dtype=dtype, interval=interval)
+        from scne.models import to_onnx
+
+        return to_onnx(self._export_plan(interval), path, dtype=dtype)
 
     def to_c(
         self, path: str | os.PathLike[str] | None = None, name: str = "scne_model", *, dtype: str = "float64"
@@ -124,7 +145,9 @@ class ExportedRegressor(Leaving):
         >>> "void sine_predict(const double *row, double *out)" in header
         True
         """
-        return self._write("to_c", path, name, dtype=dtype)
+        from scne.models import to_c
+
+        return to_c(self._export_plan(), path, name, dtype=dtype)
 
     def to_python(self, path: str | os.PathLike[str] | None = None) -> str:
         """This fitted model as one Python file that needs nothing but the standard library.
@@ -152,4 +175,6 @@ class ExportedRegressor(Leaving):
         >>> bool(abs(sine["predict"]([1.0]) - model.predict([[1.0]])[0]) < 1e-12)
         True
         """
-        return self._write("to_python", path)
+        from scne.models import to_python
+
+        return to_python(self._export_plan(), path)

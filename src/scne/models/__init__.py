@@ -1,35 +1,49 @@
-"""What leaves the process: model files of plain tensors and what they say of themselves, ONNX, C and Python source."""
+"""What leaves the process: model files of plain tensors, ONNX, C and Python source."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
-from scne.models._errors import ExportError, ModelFileError
+from scne.models._errors import (
+    ExportError,
+    ModelFileError,
+    Unreadable,
+    Unstorable,
+    damaged,
+    shortened,
+    shown,
+    version_text,
+)
 from scne.models.export._c_header import to_c
+from scne.models.export._classes import class_map
 from scne.models.export._onnx import to_onnx
+from scne.models.export._plan import export_plan
 from scne.models.export._python_source import to_python
-from scne.models.file._container import FORMAT_VERSION
-from scne.models.file._files import load_model, save_model
-from scne.models.file._summary import GroupSummary, ModelSummary, describe_model
-
-# What the methods of the estimators call (see `PredictingRegressor`).
-WRITERS: Mapping[str, Callable[..., Any]] = {
-    "save": save_model,
-    "to_onnx": to_onnx,
-    "to_c": to_c,
-    "to_python": to_python,
-}
+from scne.models.file._classifier import read_classifier, store_classifier
+from scne.models.file._container import FORMAT_VERSION, Content
+from scne.models.file._files import read_content, write_content
+from scne.models.file._networks import MOST_COLUMNS, read_networks, store_networks
+from scne.models.file._shelf import Shelf, field
 
 __all__ = [
     "FORMAT_VERSION",
-    "WRITERS",
+    "MOST_COLUMNS",
+    "Content",
     "ExportError",
-    "GroupSummary",
     "ModelFileError",
-    "ModelSummary",
-    "describe_model",
-    "load_model",
-    "save_model",
+    "Shelf",
+    "Unreadable",
+    "Unstorable",
+    "class_map",
+    "damaged",
+    "export_plan",
+    "field",
+    "read_classifier",
+    "read_content",
+    "read_networks",
+    "shortened",
+    "shown",
+    "store_classifier",
+    "store_networks",
     "to_c",
     "to_onnx",
     "to_python",
+    "version_text",
+    "write_content",
 ]

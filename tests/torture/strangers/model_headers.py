@@ -9,7 +9,7 @@ import os
 import warnings
 
 from scne import load
-from scne.models import describe_model
+from scne.estimators import describe_model
 from scne.models.file._header import MOST_VALUES
 
 from .container import Parts, put_together, taken_apart

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from scne import load, open_rows
 from scne.cli._app import inspect as inspect_command
-from scne.models import describe_model
+from scne.estimators import describe_model
 
 from .corpus import file_path, folder
 from .harness import Escape

@@ -10,36 +10,15 @@ import numpy as np
 from scne.models._atomic import write_atomically
 from scne.models.export._c_classes import class_functions, class_heading, class_tables
 from scne.models.export._c_text import CWriter, function, in_comment, indented, loop, place_type
-from scne.models.export._plan import Branch, ExportPlan, Nodes, check_dtype, export_plan, shown_columns, shown_outputs
+from scne.models.export._plan import Branch, ExportPlan, Nodes, check_dtype, shown_columns, shown_outputs
 
 _LONGEST_NAME = 40
 
 
 def to_c(
-    model: Any,
-    path: str | os.PathLike[str] | None = None,
-    name: str = "scne_model",
-    *,
-    dtype: str = "float64",
+    plan: ExportPlan, path: str | os.PathLike[str] | None = None, name: str = "scne_model", *, dtype: str = "float64"
 ) -> str:
-    """A fitted model as the text of a C99 header; see `PredictingRegressor.to_c` and `ExportedClassifier.to_c`.
-
-    Parameters
-    ----------
-    model : SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier or SCNClassifier
-    path : str or path-like, optional
-    name : str, default="scne_model"
-    dtype : {"float64", "float32"}, default="float64"
-
-    Examples
-    --------
-    >>> from scne import RVFLRegressor
-    >>> X = np.linspace(-3, 3, 200)[:, None]
-    >>> header = to_c(RVFLRegressor(20, random_state=0).fit(X, np.sin(X[:, 0])), name="sine")
-    >>> print(header[header.index("static inline void sine_predict"):].splitlines()[0])
-    static inline void sine_predict(const double *row, double *out)
-    """
-    plan = export_plan(model)
+    """A fitted model as the text of a C99 header; see `SCNERegressor.to_c` and `SCNEClassifier.to_c`."""
     source = _header(CWriter(check_name(name), check_dtype(dtype)), plan)
     if path is not None:
         write_atomically(path, source.encode("utf-8"))

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.estimators import NetworkClassifier
-from scne.fitting import LEAST_OUTPUT, MOST_OUTPUT, OUTPUT_SOFTNESS, PROBABILITY_FLOOR
+from scne.fitting import LEAST_OUTPUT, MOST_OUTPUT, OUTPUT_SOFTNESS, PROBABILITY_FLOOR, ProbabilityMap
 from scne.models._errors import ExportError
 
 Label = str | bool | int | float
@@ -46,25 +45,22 @@ class ClassMap:
         return len(self.labels)
 
 
-def class_map(model: NetworkClassifier) -> ClassMap:
+def class_map(classes: NDArray, found: ProbabilityMap) -> ClassMap:
     """The map of a fitted classifier.
 
     Examples
     --------
-    >>> from scne import SCNClassifier
-    >>> X = np.linspace(-3, 3, 200)[:, None]
-    >>> found = class_map(SCNClassifier(5, random_state=0).fit(X, np.where(X[:, 0] > 1, "warm", "cold")))
+    >>> found = class_map(np.array(["cold", "warm"]), ProbabilityMap(np.array([5.0, 0.0]), np.zeros(2), None))
     >>> found.labels, found.biases.shape
     (('cold', 'warm'), (2,))
     """
-    labels = model.classes_.tolist()
+    labels = classes.tolist()
     strange = next((label for label in labels if not isinstance(label, Label)), None)
     if strange is not None:
         raise ExportError(
             f"The model has a class {strange!r}, a {type(strange).__name__}, but only classes of text and numbers can "
             "be exported."
         )
-    found = model.probability_map_
     if not (np.isfinite(found.slopes).all() and np.isfinite(found.biases).all()):
         raise ExportError("The model's map to probabilities holds numbers that are not finite; fit it again.")
     # Texts of NumPy's own kind would show it where they are written.

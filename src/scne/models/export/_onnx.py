@@ -14,32 +14,12 @@ from scne.models._atomic import write_atomically
 from scne.models.export._onnx_classes import LABEL, PROBABILITIES, class_outputs, class_property, label_type
 from scne.models.export._onnx_columns import column_inputs, encoded_columns
 from scne.models.export._onnx_graph import IR_VERSION, ML_OPSET, OPSET, GraphBuilder, import_onnx
-from scne.models.export._plan import Branch, ExportPlan, Features, Nodes, check_dtype, export_plan, shown_outputs
+from scne.models.export._plan import Branch, ExportPlan, Features, Nodes, check_dtype, shown_outputs
 
 
-def to_onnx(
-    model: Any, path: str | os.PathLike[str] | None = None, *, dtype: str = "float64", interval: float | None = None
-) -> Any:
-    """A fitted model as an ONNX ModelProto; see `PredictingRegressor.to_onnx` and `ExportedClassifier.to_onnx`.
-
-    Parameters
-    ----------
-    model : SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier or SCNClassifier
-    path : str or path-like, optional
-    dtype : {"float64", "float32"}, default="float64"
-    interval : float in (0, 1), optional
-
-    Examples
-    --------
-    >>> import onnxruntime
-    >>> from scne import RVFLRegressor
-    >>> X = np.linspace(-3, 3, 200)[:, None]
-    >>> model = RVFLRegressor(20, random_state=0).fit(X, np.sin(X[:, 0]))
-    >>> session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
-    >>> bool(np.allclose(session.run(["y"], {"X": X})[0], model.predict(X), rtol=0, atol=1e-12))
-    True
-    """
-    plan, kind = export_plan(model, interval), np.dtype(check_dtype(dtype))
+def to_onnx(plan: ExportPlan, path: str | os.PathLike[str] | None = None, *, dtype: str = "float64") -> Any:
+    """A fitted model as an ONNX ModelProto; see `SCNERegressor.to_onnx` and `SCNEClassifier.to_onnx`."""
+    kind = np.dtype(check_dtype(dtype))
     helper = import_onnx().helper
     outputs = _output_names(plan)
     made = _of_numbers(plan, kind, outputs) if plan.encoder is None else _of_columns(plan, kind, outputs)

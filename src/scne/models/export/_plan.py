@@ -8,30 +8,19 @@ to probabilities besides (see `_export_classes`).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators import (
-    DNNERegressor,
-    NetworkClassifier,
-    RVFLRegressor,
-    SCNClassifier,
-    SCNEClassifier,
-    SCNERegressor,
-    SCNRegressor,
-)
 from scne.fitting import FittedNetworks, half_widths
 from scne.models._errors import ExportError
-from scne.models.export._classes import ClassMap, class_map
+from scne.models.export._classes import ClassMap
 from scne.networks import ACTIVATIONS, HiddenLayer
 from scne.rows import FULL_DEVIATIONS, ColumnScaling, DateColumns, DatedScaling, InputScaling, RampScaling
 
-EXPORTED = (SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier, SCNClassifier)
 DTYPES = ("float64", "float32")
 # phi(z) = output_gain (tanh(input_gain z) + lift) for each activation that there is.
 _LIFTS = {"sigmoid": 1.0, "tanh": 0.0}
@@ -145,49 +134,38 @@ class ExportPlan:
         return len(self.constants)
 
 
-def export_plan(model: Any, interval: float | None = None) -> ExportPlan:
+def export_plan(
+    model: FittedNetworks, name: str, interval: float | None = None, classes: ClassMap | None = None
+) -> ExportPlan:
     """What a fitted model computes.
 
     Parameters
     ----------
-    model : SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier or SCNClassifier
+    model : FittedNetworks
+    name : str
+        Of the estimator.
     interval : float in (0, 1) or None
         Share of new rows that intervals are to hold; for regressors only.
+    classes : ClassMap or None
+        Of a classifier.
 
     Examples
     --------
     >>> from scne import SCNERegressor, RVFLRegressor
     >>> X = np.linspace(-3, 3, 200)[:, None]
     >>> model = SCNERegressor(RVFLRegressor(20), n_estimators=3, random_state=0).fit(X, np.sin(X[:, 0]))
-    >>> plan = export_plan(model)
+    >>> plan = export_plan(model.fitted_, "SCNERegressor")
     >>> [branch.layers[0].weights.shape for branch in plan.branches]  # three networks on the same column
     [(1, 60)]
     """
-    if type(model) not in EXPORTED:
-        known = ", ".join(cls.__name__ for cls in EXPORTED)
-        raise ExportError(f"The model is a {type(model).__name__}, but only {known} can be exported.")
-    check_is_fitted(model)
-    if not isinstance(model, NetworkClassifier):
-        return _network_plan(model, interval, type(model).__name__)
-    if interval is not None:
-        raise ExportError(
-            f"interval is {interval!r}, but the model is a {type(model).__name__}, which gives probabilities and no "
-            "intervals; leave it out."
-        )
-    return replace(_network_plan(model.regressor_, None, type(model).__name__), classes=class_map(model))
-
-
-def _network_plan(model: Any, interval: float | None, name: str) -> ExportPlan:
-    """What a regressor computes, for itself or in a classifier of the given name."""
-    fitted: FittedNetworks = model.fitted_
-    layers, weights = fitted.terms()
-    gain = fitted.target_scaling.scale / len(layers)
+    layers, weights = model.terms()
+    gain = model.target_scaling.scale / len(layers)
     branches = _branches((layer, beta * gain) for layer, beta in zip(layers, weights, strict=True))
-    constants = np.array(fitted.target_scaling.shift, dtype=np.float64)
+    constants = np.array(model.target_scaling.shift, dtype=np.float64)
     _refuse_unfit(branches, constants)
-    columns = fitted.columns
+    columns = model.columns
     targets = (columns.data or {}).get("target_names")
-    errors = None if fitted.calibration is None else fitted.calibration.errors
+    errors = None if model.calibration is None else model.calibration.errors
     return ExportPlan(
         branches,
         constants,
@@ -197,7 +175,8 @@ def _network_plan(model: Any, interval: float | None, name: str) -> ExportPlan:
         columns.flat_target,
         columns.encoder,
         None if interval is None else half_widths(errors, interval),
-        _facts(fitted, layers, name),
+        _facts(model, layers, name),
+        classes,
     )
 
 
@@ -304,7 +283,7 @@ def shown_columns(plan: ExportPlan) -> list[str]:
     --------
     >>> from scne import RVFLRegressor
     >>> X = np.linspace(-3, 3, 200)[:, None]
-    >>> shown_columns(export_plan(RVFLRegressor(20, random_state=0).fit(X, X[:, 0])))
+    >>> shown_columns(export_plan(RVFLRegressor(20, random_state=0).fit(X, X[:, 0]).fitted_, "RVFLRegressor"))
     ['0: column 0']
     """
     names = plan.column_names

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scne.models._atomic import write_atomically
 from scne.models.export import _python_classes, _python_columns, _python_runtime
 from scne.models.export._classes import ClassMap, shown_classes
-from scne.models.export._plan import Branch, ExportPlan, Nodes, export_plan, shown_columns, shown_outputs
+from scne.models.export._plan import Branch, ExportPlan, Nodes, shown_columns, shown_outputs
 
 _USE = '''
 def predict(row: Any) -> {kind}:
@@ -70,25 +70,8 @@ if __name__ == "__main__":
 '''
 
 
-def to_python(model: Any, path: str | os.PathLike[str] | None = None) -> str:
-    """A fitted model as the text of a Python file; see the methods of regressors and classifiers.
-
-    Parameters
-    ----------
-    model : SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier or SCNClassifier
-    path : str or path-like, optional
-
-    Examples
-    --------
-    >>> from scne import RVFLRegressor
-    >>> X = np.linspace(-3, 3, 200)[:, None]
-    >>> model = RVFLRegressor(20, random_state=0).fit(X, np.sin(X[:, 0]))
-    >>> module = {"__name__": "sine"}
-    >>> exec(to_python(model), module)
-    >>> bool(abs(module["predict"]([1.0]) - model.predict([[1.0]])[0]) < 1e-12)
-    True
-    """
-    plan = export_plan(model)
+def to_python(plan: ExportPlan, path: str | os.PathLike[str] | None = None) -> str:
+    """A fitted model as the text of a Python file; see `SCNERegressor.to_python` and `SCNEClassifier.to_python`."""
     parts = [
         *(f"# {line}" for line in _heading(plan)),
         "# Needs Python 3.10 or later and nothing else.",

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.estimators import NetworkClassifier
 from scne.fitting import ProbabilityMap
 from scne.models._errors import Unstorable, damaged
 from scne.models.file._parts import Tensors
@@ -17,32 +16,24 @@ _KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
 _TEXT, _OBJECTS = "text", "objects"
 
 
-def store_classifier(model: NetworkClassifier) -> tuple[dict[str, Any], Tensors]:
-    """Its classes and its map to probabilities."""
-    found = model.probability_map_
-    record = {"kind": _kind(model.classes_), "classes": model.classes_.tolist(), "n_held_out": found.n_rows}
+def store_classifier(classes: NDArray, found: ProbabilityMap) -> tuple[dict[str, Any], Tensors]:
+    """Classes and the map to their probabilities."""
+    record = {"kind": _kind(classes), "classes": classes.tolist(), "n_held_out": found.n_rows}
     return {"classifier": record}, {"classifier.slopes": found.slopes, "classifier.biases": found.biases}
 
 
-def fill_classifier(model: NetworkClassifier, regressor: Any, document: dict[str, Any], shelf: Shelf) -> None:
-    """Give an unfitted classifier its fitted regressor and the rest of a file."""
+def read_classifier(document: dict[str, Any], shelf: Shelf, n_outputs: int) -> tuple[NDArray, ProbabilityMap]:
+    """The same from a file, of networks with so many outputs."""
     record = field(document, "classifier", dict)
-    model.regressor_ = regressor
-    model.n_features_in_ = regressor.n_features_in_
-    if hasattr(regressor, "feature_names_in_"):
-        model.feature_names_in_ = regressor.feature_names_in_
-    model.classes_ = _read_classes(record)
-    n_classes, n_outputs = len(model.classes_), regressor.n_outputs_
+    classes = _read_classes(record)
+    n_classes = len(classes)
     if n_outputs != (1 if n_classes == 2 else n_classes):
         raise damaged(f"its {n_outputs} outputs do not fit its {n_classes} classes")
     slopes = shelf.take("classifier.slopes", 2)
     if not (slopes >= 0).all():
         raise damaged("tensor 'classifier.slopes' holds negative numbers")
-    model.probability_map_ = ProbabilityMap(
-        slopes,
-        shelf.take("classifier.biases", n_classes),
-        count_if_there(record, "n_held_out"),
-    )
+    biases = shelf.take("classifier.biases", n_classes)
+    return classes, ProbabilityMap(slopes, biases, count_if_there(record, "n_held_out"))
 
 
 def _kind(classes: NDArray) -> str:

@@ -1,29 +1,41 @@
-"""Fitted estimators as content of a file, and back."""
+"""Fitted estimators as files, and back."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators import (
-    DNNERegressor,
-    NetworkClassifier,
-    RVFLRegressor,
-    SCNClassifier,
-    SCNEClassifier,
-    SCNERegressor,
-    SCNRegressor,
-)
+from scne.estimators._checked_parameters import check_class_weight, check_parameters
+from scne.estimators._class_base import NetworkClassifier
+from scne.estimators._classifiers import SCNClassifier, SCNEClassifier
+from scne.estimators._dnne import DNNERegressor
+from scne.estimators._rvfl import RVFLRegressor
+from scne.estimators._scn import SCNRegressor
+from scne.estimators._scne import SCNERegressor
 from scne.fitting import Columns, FittedNetworks
-from scne.models._errors import Unreadable, Unstorable, damaged, shortened, shown, version_text
-from scne.models.file._checked_parameters import check_class_weight, check_parameters
-from scne.models.file._classifier import fill_classifier, store_classifier
-from scne.models.file._container import Content
-from scne.models.file._networks import MOST_COLUMNS, read_networks, store_networks
-from scne.models.file._shelf import Shelf, field
+from scne.models import (
+    MOST_COLUMNS,
+    Content,
+    Shelf,
+    Unreadable,
+    Unstorable,
+    damaged,
+    field,
+    read_classifier,
+    read_content,
+    read_networks,
+    shortened,
+    shown,
+    store_classifier,
+    store_networks,
+    version_text,
+    write_content,
+)
 
 # The only classes that a file can name: loading looks a name up here and nowhere else.
 NETWORKS: dict[str, Any] = {cls.__name__: cls for cls in (SCNRegressor, RVFLRegressor)}
@@ -34,13 +46,72 @@ ESTIMATORS = ENSEMBLES | NETWORKS | CLASSIFIERS
 _WITH_BASE = (*ENSEMBLES, SCNEClassifier.__name__)
 
 
+def save_model(model: Any, path: str | os.PathLike[str], *, with_system: bool = False) -> None:
+    """Save a fitted model as one file of plain tensors; `load_model` gives it back with the same predictions.
+
+    The same model gives the same bytes. The file appears whole or not at all.
+
+    Parameters
+    ----------
+    model : SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier or SCNClassifier
+        Fitted. A `random_state` that is a generator, not a number, comes back as None.
+    path : str or path-like
+        Usually ends in ``.scne``; what was there is replaced.
+    with_system : bool, default=False
+        Also save the Gram matrix of all L nodes, 8 L^2 bytes, so that the loaded ensemble can be `reweighted`.
+
+    Raises
+    ------
+    ModelFileError
+        When the file cannot be written, or the model holds what a file cannot.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import numpy as np
+    >>> from scne import RVFLRegressor
+    >>> from scne.estimators import load_model, save_model
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> model = RVFLRegressor(20, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(model, pathlib.Path(folder) / "sine.scne")
+    ...     again = load_model(pathlib.Path(folder) / "sine.scne")
+    >>> np.array_equal(again.predict(X), model.predict(X))
+    True
+    """
+    write_content(path, lambda: to_content(model, version("scne"), with_system))
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Load a model that `save_model` wrote. No code from the file is run, whoever made it.
+
+    Whatever the file holds, loading ends with a model or an error. It takes at most 256 MB beyond the file's size, and
+    for a file that is not a model at most two seconds. All numbers are checked before they are used.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier or SCNClassifier
+        Fitted, with the same predictions to the last bit.
+
+    Raises
+    ------
+    ModelFileError
+        When there is no such file, when it is damaged, of another program, or of a newer format.
+    """
+    return read_content(path, from_content)
+
+
 def to_content(model: Any, scne_version: str, with_system: bool) -> Content:
     """Everything of a fitted model that a file holds."""
     name = _class_name(model, ESTIMATORS)
     check_is_fitted(model)
     if name in CLASSIFIERS:
         inner = to_content(model.regressor_, scne_version, with_system)
-        document, tensors = store_classifier(model)
+        document, tensors = store_classifier(model.classes_, model.probability_map_)
         return Content(inner.document | {"estimator": _parameters(model, name)} | document, inner.tensors | tensors)
     fitted = model.fitted_
     if fitted.columns.n_columns > MOST_COLUMNS:
@@ -75,7 +146,10 @@ def from_content(content: Content) -> Any:
     model.fitted_ = fitted
     if classifier is not None:
         check_class_weight(classifier.class_weight)
-        fill_classifier(classifier, model, document, shelf)
+        classifier.classes_, classifier.probability_map_ = read_classifier(document, shelf, fitted.n_outputs)
+        classifier.regressor_, classifier.n_features_in_ = model, model.n_features_in_
+        if fitted.columns.names is not None:
+            classifier.feature_names_in_ = model.feature_names_in_
     shelf.check_empty()
     model.fitted_ = replace(fitted, columns=_with_extras(fitted, document, classifier is None))
     return named

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators import NetworkClassifier, SCNERegressor
+from scne.estimators._class_base import NetworkClassifier
+from scne.estimators._model_files import load_model, to_content
+from scne.estimators._scne import SCNERegressor
 from scne.fitting import FittedNetworks, Member
-from scne.models._errors import ModelFileError, Unstorable
-from scne.models.file._estimators import to_content
-from scne.models.file._files import load_model
+from scne.models import ModelFileError, Unstorable
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,7 @@ def describe_model(source: Any) -> ModelSummary:
     --------
     >>> import numpy as np
     >>> from scne import SCNERegressor, SCNRegressor
-    >>> from scne.models import describe_model
-    >>> X = np.random.default_rng(0).uniform(size=(200, 3))
+    >>>     >>> X = np.random.default_rng(0).uniform(size=(200, 3))
     >>> model = SCNERegressor(SCNRegressor(10), groups={"a": [0], "b": [1, 2]}, random_state=0).fit(X, X.sum(axis=1))
     >>> summary = describe_model(model)
     >>> [(group.name, group.n_columns, group.n_nodes) for group in summary.groups], summary.solver

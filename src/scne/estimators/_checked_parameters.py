@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from scne.estimators import SCNERegressor
+from scne.estimators._scne import SCNERegressor
 from scne.fitting import PRECISIONS, check_bytes, check_choice, check_integer, check_real, check_threads
-from scne.models._errors import damaged, shortened
+from scne.models import damaged, shortened
 from scne.ncl import SOLVERS
 
 # More threads than any machine has cores.
