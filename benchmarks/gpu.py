@@ -27,9 +27,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
 from scne import SCNERegressor, SCNRegressor  # noqa: E402
-from scne.fitting import _building
-from scne.fitting._device import StreamedRows
-from scne.fitting._members import ensemble_system
+from scne.fitting import _building  # noqa: E402
+from scne.fitting._device import StreamedRows  # noqa: E402
+from scne.fitting._members import ensemble_system  # noqa: E402
 from scne.networks import HiddenLayer, _basis  # noqa: E402
 from scne.passes import DeviceEngine  # noqa: E402
 from scne.rows import ArrayRows, ColumnScaling, RowBlock  # noqa: E402

@@ -21,7 +21,7 @@ from sklearn.exceptions import NotFittedError
 import scne
 from scne import SCNClassifier, SCNEClassifier, SCNRegressor
 from scne.fitting._probabilities import LEAST_OUTPUT, MOST_OUTPUT, ProbabilityMap
-from scne.models import ExportError, ModelFileError, to_onnx
+from scne.models import ExportError, ModelFileError
 
 # The base interpreter, not that of the virtual environment: nothing but its own library, and no site-packages.
 BARE = [os.path.realpath(sys.executable), "-I", "-S"]
@@ -436,8 +436,6 @@ def test_the_command_writes_what_the_methods_write(tmp_path, command, form, opti
 
 def test_a_classifier_has_no_intervals(tmp_path, command):
     words = "interval is 0.9, but the model is a SCNClassifier, which gives probabilities and no intervals"
-    with pytest.raises(ExportError, match=words):
-        to_onnx(fitted("scn, two texts"), interval=0.9)
     fitted("scn, two texts").save(tmp_path / "model.scne")
     status, _, err = command("export", "model.scne", "--to", "onnx", "--out", "bad", "--interval", "0.9")
     assert status == 1

@@ -43,8 +43,8 @@ def export_command(
         if to is Form.onnx:
             if interval is not None and hasattr(fitted, "classes_"):
                 raise ValueError(
-                    f"--interval is {interval!r}, but the model is a {type(fitted).__name__}, which gives probabilities "
-                    "and no intervals; leave it out."
+                    f"--interval is {interval!r}, but the model is a {type(fitted).__name__}, which gives "
+                    "probabilities and no intervals; leave it out."
                 )
             fitted.to_onnx(out, dtype=dtype, **({} if interval is None else {"interval": interval}))
         elif to is Form.c:

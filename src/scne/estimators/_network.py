@@ -60,9 +60,8 @@ class NetworkRegressor(FittedRegressor):
             if not isinstance(values, Mapping):
                 continue
             if not values or (name is not None and name not in values):
-                raise ValueError(
-                    f"{parameter} names {sorted(map(str, values))}, but it must name every group{'' if name is None else f', {name!r} too'}."
-                )
+                which = "every group" if name is None else f"group {name!r} too"
+                raise ValueError(f"{parameter} names {sorted(map(str, values))}, but it must name {which}.")
             chosen[parameter] = next(iter(values.values())) if name is None else values[name]
         return clone(self).set_params(**chosen) if chosen else self
 

@@ -143,8 +143,8 @@ class FittedNetworks:
             return self.target_scaling
         if self.trend.target_shift is None:
             raise ValueError(
-                "This ensemble leaves a part of its output to a linear trend, and its system does not hold the constant "
-                "of the networks' own targets; fit it again."
+                "This ensemble leaves a part of its output to a linear trend, and its system does not hold the "
+                "constant of the networks' own targets; fit it again."
             )
         return ColumnScaling(self.trend.target_shift, self.target_scaling.scale)
 

@@ -12,8 +12,8 @@ class ModelFileError(ValueError):
 
     Examples
     --------
-    >>> from scne.models import load_model
-    >>> load_model("nowhere.scne")
+    >>> import scne
+    >>> scne.load("nowhere.scne")
     Traceback (most recent call last):
     ...
     scne.models._errors.ModelFileError: nowhere.scne cannot be read: there is no such file.
