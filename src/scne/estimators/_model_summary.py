@@ -117,7 +117,8 @@ def describe_model(source: Any) -> ModelSummary:
     --------
     >>> import numpy as np
     >>> from scne import SCNERegressor, SCNRegressor
-    >>>     >>> X = np.random.default_rng(0).uniform(size=(200, 3))
+    >>> from scne.estimators import describe_model
+    >>> X = np.random.default_rng(0).uniform(size=(200, 3))
     >>> model = SCNERegressor(SCNRegressor(10), groups={"a": [0], "b": [1, 2]}, random_state=0).fit(X, X.sum(axis=1))
     >>> summary = describe_model(model)
     >>> [(group.name, group.n_columns, group.n_nodes) for group in summary.groups], summary.solver
