@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from scne import DNNERegressor, RVFLRegressor, SCNClassifier, SCNEClassifier, SCNERegressor, SCNRegressor
-from scne.fitting._blend import blended
 from scne.fitting._calibration import HeldOutOutputs, kept_errors
 from scne.fitting._members import validation_rows
+from scne.fitting._trend import blended
 from scne.networks import prepare_search
 from scne.passes import DeviceEngine, Engine
 from scne.rows import (

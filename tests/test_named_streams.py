@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scne.networks import pool_generator
-from scne.networks._streams import NamedStreams
+from scne.networks._pools import NamedStreams
 
 seeds = st.integers(0, 2**160)
 names = st.lists(st.integers(0, 2**70), max_size=3)

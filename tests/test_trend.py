@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import RidgeCV
 
 from scne import SCNERegressor, SCNRegressor, load, save
-from scne.fitting._blend import network_share
+from scne.fitting._trend import network_share
 
 
 def linear_rows(n, d, noise, seed):

@@ -4,6 +4,22 @@ from scne.fitting._building import DrawnPlan, NetworkPlan
 from scne.fitting._calibration import MOST_ERRORS, HeldOutOutputs, PredictionInterval, around, half_widths
 from scne.fitting._checkpoint import Checkpoint, Form, check_fixed_seed, keeping
 from scne.fitting._checkpoint_folder import CheckpointError
+from scne.fitting._checks import (
+    LARGEST,
+    LARGEST_RIDGE,
+    LARGEST_SCOPE,
+    as_float,
+    check_bytes,
+    check_choice,
+    check_gram_fits,
+    check_increasing,
+    check_integer,
+    check_pool_fits,
+    check_real,
+    check_target_sizes,
+    check_threads,
+    refuse_unfit_arrays,
+)
 from scne.fitting._device import placed
 from scne.fitting._engines import PRECISIONS, open_engine
 from scne.fitting._fit import Fit, fit_networks
@@ -12,7 +28,6 @@ from scne.fitting._growing import grown
 from scne.fitting._held_out import HeldOutSums
 from scne.fitting._identity import fit_identity
 from scne.fitting._later_rows import LaterRows
-from scne.fitting._limits import LARGEST, LARGEST_RIDGE, LARGEST_SCOPE, check_gram_fits, check_pool_fits
 from scne.fitting._members import (
     BlockStatistics,
     Member,
@@ -26,15 +41,6 @@ from scne.fitting._members import (
 )
 from scne.fitting._memory import _building
 from scne.fitting._memory_plan import MemoryPlan, plan_memory
-from scne.fitting._parameters import (
-    as_float,
-    check_bytes,
-    check_choice,
-    check_increasing,
-    check_integer,
-    check_real,
-    check_threads,
-)
 from scne.fitting._plan import FitPlan, MemberPlan, ScalingPlan, TrendMode
 from scne.fitting._probabilities import (
     LEAST_OUTPUT,
@@ -48,7 +54,6 @@ from scne.fitting._probabilities import (
     probabilities,
 )
 from scne.fitting._running_errors import RunningErrors
-from scne.fitting._sizes import check_target_sizes, refuse_unfit_arrays
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import Trend
 from scne.fitting._updating import reweighted, updated

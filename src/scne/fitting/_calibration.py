@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.fitting._checks import check_real
 from scne.fitting._members import mean_output
-from scne.fitting._parameters import check_real
 from scne.fitting._site import BuildingSite
 from scne.fitting._trend import Trend
 from scne.networks import HiddenLayer

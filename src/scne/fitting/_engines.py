@@ -3,7 +3,7 @@
 import logging
 from typing import Any
 
-from scne.fitting._parameters import check_choice, check_threads
+from scne.fitting._checks import check_choice, check_threads
 from scne.passes import DeviceEngine, Engine
 from scne.rows import Array, is_foreign
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from scne.fitting._blend import blended
 from scne.fitting._calibration import HeldOutOutputs, held_out_outputs, with_trend
 from scne.fitting._checkpoint import Checkpoint
 from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend
@@ -15,7 +14,7 @@ from scne.fitting._plan import FitPlan
 from scne.fitting._running_errors import RunningErrors
 from scne.fitting._site import BuildingSite, open_site
 from scne.fitting._training import TrainingData
-from scne.fitting._trend import learn_trend, without_trend
+from scne.fitting._trend import blended, learn_trend, without_trend
 from scne.fitting._weights import solve_again, solve_weights
 from scne.passes import ClusterRows, Engine
 from scne.rows import other_places, release_memory

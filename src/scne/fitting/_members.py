@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.fitting._checkpoint import Checkpoint, Form
-from scne.fitting._sizes import check_input_sizes, check_target_spread
+from scne.fitting._checks import check_input_sizes, check_target_spread
 from scne.ncl import EnsembleSystem, MatrixFreeSystem
 from scne.networks import BuiltNetwork, HiddenLayer, each_outputs, joint_outputs, rows_at_once
 from scne.passes import (

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from scne.fitting._checks import check_bytes
 from scne.fitting._memory import FEWEST_SEARCH_ROWS, FitShape, in_flight_bytes, needed_bytes
-from scne.fitting._parameters import check_bytes
 from scne.passes import stripe_rows
 
 if TYPE_CHECKING:

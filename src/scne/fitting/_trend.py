@@ -7,12 +7,13 @@ ridge that is chosen for them may make nearly nothing of it.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from scne.fitting._sizes import check_input_sizes
+from scne.fitting._checks import check_input_sizes
 from scne.fitting._training import TrainingData
 from scne.networks import HiddenLayer
 from scne.passes import ClusterRows
@@ -33,6 +34,10 @@ from scne.rows import (
     namespace_of,
     to_numpy,
 )
+
+if TYPE_CHECKING:
+    from scne.fitting._calibration import HeldOutOutputs
+
 
 # Numbers that are scaled, or whose statistics are taken, at a time.
 _NUMBERS_AT_A_TIME = 1 << 20
@@ -232,3 +237,78 @@ def without_trend(data: TrainingData, trend: Trend) -> TrainingData:
         # On the sample, in memory as in files: the targets of all rows are known only with their trend.
         target_statistics=column_statistics(search.targets, search.weights),
     )
+
+
+
+
+class Blend(NamedTuple):
+    """The parts of w f + (1 - w) t for an ensemble f and a trend t.
+
+    Attributes
+    ----------
+    share : ndarray of shape (q,)
+        w of each output.
+    trend : Trend or None
+        Its weights times 1 - w; None where the networks have all of every output.
+    target_scaling : ColumnScaling
+        The ensemble's, with the constants of both.
+    judged : HeldOutOutputs
+        What both together say of the held-out rows.
+    """
+
+    share: NDArray[np.float64]
+    trend: Trend | None
+    target_scaling: ColumnScaling
+    judged: "HeldOutOutputs"
+
+
+def blended(
+    judged: "HeldOutOutputs", target_scaling: ColumnScaling, searched: ArrayRows, fitted: NDArray[np.intp] | None
+) -> Blend:
+    """Judge a trend that was learned without the held-out rows, then learn it on all of them.
+
+    Parameters
+    ----------
+    judged : HeldOutOutputs
+        Of the networks.
+    target_scaling : ColumnScaling
+    searched : ArrayRows
+        Rows of the search.
+    fitted : ndarray of int or None
+        Places of those among them that were not held out; None is all.
+    """
+    assert judged.rows.targets is not None
+    line, constant = learn_line(searched, fitted)
+    said = line.apply(judged.rows.inputs)
+    said += like(constant, said)
+    share = network_share(judged.rows.targets, judged.outputs, said, judged.rows.weights)
+    if (share == 1).all():
+        return Blend(share, None, target_scaling, judged)
+    trend, constant = learn_line(searched)
+    outputs = like(share, said) * judged.outputs + like(1.0 - share, said) * said
+    return Blend(
+        share,
+        Trend(trend.scaling, trend.weights * (1.0 - share)),
+        ColumnScaling(share * target_scaling.shift + (1.0 - share) * constant, target_scaling.scale),
+        judged._replace(outputs=outputs),
+    )
+
+
+def network_share(targets: Array, networks: Array, line: Array, weights: Array | None = None) -> NDArray[np.float64]:
+    """The share of each output that is the networks', one standard error towards the line, shape (q,).
+
+    Examples
+    --------
+    >>> y = np.random.default_rng(0).standard_normal((100, 1))
+    >>> network_share(y, y, np.zeros((100, 1))), network_share(y, -y, y)
+    (array([1.]), array([0.]))
+    """
+    gap, left = networks - line, targets - line
+    xp = namespace_of(gap)
+    counts = xp.ones_like(gap[:, :1]) if weights is None else cast(weights, "float64")[:, None]
+    size = xp.sum(counts * gap**2, axis=0)
+    safe = xp.where(size > 0, size, xp.ones_like(size))
+    share = xp.sum(counts * gap * left, axis=0) / safe
+    variance = xp.sum(counts * (left - share * gap) ** 2, axis=0) / max(float(xp.sum(counts)) - 1.0, 1.0)
+    cautious = xp.clip(share - xp.sqrt(variance / safe), 0.0, 1.0)
+    return to_numpy(xp.where(size > 0, cautious, xp.ones_like(size)))

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting._limits import LARGEST_RIDGE
-from scne.fitting._parameters import check_integer, check_real, users_stacklevel
+from scne.fitting._checks import LARGEST_RIDGE, check_integer, check_real, users_stacklevel
 from scne.ncl import (
     SOLVERS,
     Choice,

@@ -20,13 +20,6 @@ from scne.ncl._bounds import (
 from scne.ncl._cg import ConjugateGradient
 from scne.ncl._choice import Choice, choose
 from scne.ncl._cholesky import Cholesky
-from scne.ncl._coefficients import (
-    Coefficients,
-    coefficients,
-    decorrelation_limit,
-    node_ridge,
-    system_matrix,
-)
 from scne.ncl._decomposition import ErrorDecomposition, decompose, noise_variance
 from scne.ncl._gauss_seidel import BlockGaussSeidel
 from scne.ncl._jacobi import BlockJacobi
@@ -36,7 +29,16 @@ from scne.ncl._path import LambdaPath, default_decorrelations, lambda_path
 from scne.ncl._pinv import PseudoInverse
 from scne.ncl._registry import SOLVERS, Solver, choose_solver, make_solver
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import EnsembleSystem, LinearSystem, MatrixFreeSystem
+from scne.ncl._system import (
+    Coefficients,
+    EnsembleSystem,
+    LinearSystem,
+    MatrixFreeSystem,
+    coefficients,
+    decorrelation_limit,
+    node_ridge,
+    system_matrix,
+)
 
 __all__ = [
     "SOLVERS",

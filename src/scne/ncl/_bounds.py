@@ -11,9 +11,8 @@ from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from scne.ncl._blocks import BlockDiagonal, coupling, factor_blocks
-from scne.ncl._coefficients import coefficients, decorrelation_limit
 from scne.ncl._gauss_seidel import iteration_radius
-from scne.ncl._system import EnsembleSystem, LinearSystem, require_gram
+from scne.ncl._system import EnsembleSystem, LinearSystem, coefficients, decorrelation_limit, require_gram
 
 # Up to here all eigenvalues cost about a tenth of a second; beyond, Lanczos computes the one we need.
 DENSE_NODES = 1500

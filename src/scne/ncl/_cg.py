@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scne.ncl._blocks import factor_blocks
-from scne.ncl._coefficients import coefficients, decorrelation_limit, node_ridge
 from scne.ncl._iteration import History, divergence_threshold
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import Array, LinearSystem
+from scne.ncl._system import Array, LinearSystem, coefficients, decorrelation_limit, node_ridge
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from scne.ncl._blocks import safe_cholesky
-from scne.ncl._coefficients import system_matrix
 from scne.ncl._pinv import PseudoInverse
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import LinearSystem, require_gram
+from scne.ncl._system import LinearSystem, require_gram, system_matrix
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from scne.ncl._blocks import BlockDiagonal, factor_blocks
-from scne.ncl._coefficients import Coefficients, coefficients, decorrelation_limit
 from scne.ncl._iteration import iterate
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import Array, EnsembleSystem, LinearSystem
+from scne.ncl._system import Array, Coefficients, EnsembleSystem, LinearSystem, coefficients, decorrelation_limit
 
 # The eigenvalues cost about 25 L^3: up to this size, when somebody asks, less than a tenth of a second.
 REPORT_NODES = 300

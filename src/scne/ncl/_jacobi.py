@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike
 
 from scne.ncl._blocks import factor_blocks
 from scne.ncl._bounds import DENSE_NODES, any_data_bound, exact_bound, largest_coupling
-from scne.ncl._coefficients import coefficients
 from scne.ncl._iteration import iterate
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import Array, EnsembleSystem, LinearSystem
+from scne.ncl._system import Array, EnsembleSystem, LinearSystem, coefficients
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scne.ncl._coefficients import decorrelation_limit
 from scne.ncl._registry import choose_solver, make_solver
-from scne.ncl._system import Array, EnsembleSystem
+from scne.ncl._system import Array, EnsembleSystem, decorrelation_limit
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scne.ncl._blocks import BlockDiagonal, coupling, factor_blocks
-from scne.ncl._coefficients import coefficients, decorrelation_limit, node_ridge
-from scne.ncl._system import Array, EnsembleSystem, LinearSystem, require_gram
+from scne.ncl._system import (
+    Array,
+    EnsembleSystem,
+    LinearSystem,
+    coefficients,
+    decorrelation_limit,
+    node_ridge,
+    require_gram,
+)
 from scne.ncl._tridiagonal import Tridiagonal, tridiagonalise
 
 # Weights of several lambdas are computed together, as many as fit this many numbers (32 MB).

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from scne.networks._activations import Activation
+from scne.networks._layer import Activation
 from scne.networks._search_rows import SearchRows
 from scne.networks.gpu._fused import Outcome, SearchPlan, forget_large_searches, fused_search, release
 from scne.passes import Engine, PoolBlock, PoolSums, score_pool

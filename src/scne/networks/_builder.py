@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.networks._activations import ACTIVATIONS
 from scne.networks._basis import PROJECT_AGAIN_BELOW, GrowingBasis, dependence, ties
 from scne.networks._built import BuiltNetwork, ChosenNodes, Record, SearchSettings, StopReason
 from scne.networks._criteria import Selection, select_candidates
+from scne.networks._layer import ACTIVATIONS
 from scne.networks._pools import Pools
 from scne.networks._search_rows import SearchRows
 from scne.networks.gpu._ahead import SearchAhead

@@ -1,6 +1,12 @@
-"""The pools of one network, named by node and attempt."""
+"""Pools of candidate nodes, drawn from the seed.
 
-from collections.abc import Iterable, Sequence
+A pool is named by its seed, its network, the node to come and the attempt. It does not depend on how many pools were
+drawn before, so a search can be cut, resumed or spread over machines without changing a node. Uniform pools do not even
+look at the data; sparse ones take their centres from rows.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 
@@ -8,9 +14,186 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.networks._built import SearchSettings
-from scne.networks._candidates import sparse_pool, uniform_pool
 from scne.networks._search_rows import SearchRows
-from scne.networks._streams import NamedStreams
+
+POOLS = ("uniform", "sparse")
+# How many columns a sparse node may look at, all of them being the last. Targets are often sums of functions of one,
+# two or three columns, and a node that looks at others besides has their noise in it.
+_COLUMN_COUNTS = (1, 2, 3, 4, 8, 16, np.iinfo(np.intp).max)
+
+
+def pool_generator(seed: int, *name: int) -> np.random.Generator:
+    """The random stream of one pool."""
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=name)))
+
+
+def uniform_pool(
+    generator: np.random.Generator, n_columns: int, n_candidates: int, scopes: Sequence[float]
+) -> NDArray[np.float64]:
+    """Weights and biases uniform in [-Y, Y], as in SC-III and in RVFL networks.
+
+    Parameters
+    ----------
+    generator : numpy Generator
+    n_columns : int
+        d, the inputs of the network.
+    n_candidates : int
+        T_max of the paper.
+    scopes : sequence of float
+        Y; with several of them the candidates take turns.
+
+    Returns
+    -------
+    ndarray of shape (d + 1, n_candidates)
+        The biases are the last row.
+
+    Examples
+    --------
+    >>> pool = uniform_pool(pool_generator(0, 1), 2, 4, [0.5, 10.0])
+    >>> pool.shape, bool((abs(pool[:, ::2]) <= 0.5).all()), bool((abs(pool[:, 1::2]) > 0.5).any())
+    ((3, 4), True, True)
+    """
+    reach = np.asarray(scopes, dtype=np.float64)[np.arange(n_candidates) % len(scopes)]
+    return generator.uniform(-1.0, 1.0, size=(n_columns + 1, n_candidates)) * reach
+
+
+def sparse_pool(
+    generator: np.random.Generator, rows: SearchRows, n_candidates: int, scopes: Sequence[float]
+) -> NDArray[np.float64]:
+    """Candidates that look at a few columns each, with a row of the data on their centre.
+
+    The weights are a random direction in the features of the chosen columns, of length Y. The bias makes the argument
+    of the activation zero at a random row, so that the node bends where there are data; with a uniform bias most wide
+    nodes would be constant on all rows.
+
+    Parameters
+    ----------
+    generator : numpy Generator
+    rows : SearchRows
+    n_candidates : int
+    scopes : sequence of float
+        Y; the candidates take turns.
+
+    Returns
+    -------
+    ndarray of shape (d + 1, n_candidates)
+        The biases are the last row.
+    """
+    features = rows.feature_places
+    chosen = _few_columns(generator, int(features.max()) + 1, n_candidates)
+    directions = generator.standard_normal((len(features), n_candidates))
+    directions *= chosen[features]
+    reach = np.asarray(scopes, dtype=np.float64)[np.arange(n_candidates) % len(scopes)]
+    directions *= reach / np.linalg.norm(directions, axis=0)
+    centres = rows.rows_at(generator.random(n_candidates)).astype(np.float64)
+    return np.vstack([directions, -np.einsum("dt,td->t", directions, centres)])
+
+
+def _few_columns(generator: np.random.Generator, n_columns: int, n_candidates: int) -> NDArray[np.bool_]:
+    """Which columns each candidate looks at, shape (n_columns, n_candidates)."""
+    counts = np.minimum(_COLUMN_COUNTS, n_columns)[generator.integers(len(_COLUMN_COUNTS), size=n_candidates)]
+    return generator.random((n_columns, n_candidates)).argsort(axis=0).argsort(axis=0) < counts
+
+
+# The constants of SeedSequence.
+_WORDS = 4
+_FIRST_A, _FACTOR_A = 0x43B0D7E5, 0x931E8875
+_FIRST_B, _FACTOR_B = 0x8B51F9DD, 0x58F38DED
+_MIX_LEFT, _MIX_RIGHT = np.uint32(0xCA01F9DD), np.uint32(0x4973F715)
+_SHIFT = np.uint32(16)
+# The multiplier of PCG64's state.
+_PCG64_FACTOR = 0x2360ED051FC65DA44385DF649FCCF645
+_MASK_32, _MASK_128 = (1 << 32) - 1, (1 << 128) - 1
+
+
+class NamedStreams:
+    """The streams `pool_generator(seed, *name, k, l)` for all pairs (k, l) of small numbers.
+
+    Parameters
+    ----------
+    seed : int
+    name : sequence of int
+    counts : tuple of int
+        k and l are below these.
+
+    Examples
+    --------
+    >>> streams = NamedStreams(5, [2], (10, 3))
+    >>> from scne.networks import pool_generator
+    >>> bool(streams.at(9, 1).random() == pool_generator(5, 2, 9, 1).random())
+    True
+    """
+
+    def __init__(self, seed: int, name: Sequence[int], counts: tuple[int, int]) -> None:
+        self._counts = counts
+        words = list(_words_of(seed))
+        words += [0] * (_WORDS - len(words))
+        for number in name:
+            words += _words_of(number)
+        first, second = np.divmod(np.arange(counts[0] * counts[1]), counts[1])
+        self._seeds = _hashed([*words, first.astype(np.uint32), second.astype(np.uint32)])
+        self._own = threading.local()
+
+    def at(self, first: int, second: int) -> np.random.Generator:
+        """The stream of a pair at its beginning; to a thread it is the same generator at every call."""
+        if not hasattr(self._own, "generator"):
+            self._own.generator = np.random.Generator(np.random.PCG64(0))
+        high, low, stream_high, stream_low = self._seeds[first * self._counts[1] + second].tolist()
+        increment = ((stream_high << 64 | stream_low) << 1 | 1) & _MASK_128
+        state = (increment + (high << 64 | low)) * _PCG64_FACTOR + increment & _MASK_128
+        self._own.generator.bit_generator.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": state, "inc": increment},
+            "has_uint32": 0,
+            "uinteger": 0,
+        }
+        return self._own.generator
+
+
+def _words_of(number: int) -> list[int]:
+    """A number in words of 32 bits, the lowest first; zero is one word."""
+    words = [number & _MASK_32]
+    while number := number >> 32:
+        words.append(number & _MASK_32)
+    return words
+
+
+def _constants(first: int, factor: int) -> Iterator[tuple[np.uint32, np.uint32]]:
+    """Each power of a factor, times the first, and the next."""
+    while True:
+        following = first * factor & _MASK_32
+        yield np.uint32(first), np.uint32(following)
+        first = following
+
+
+def _hashed(entropy: Sequence[int | NDArray[np.uint32]]) -> NDArray[np.uint64]:
+    """Four words of 64 bits for each name, shape (n, 4); words that all names share are plain numbers."""
+    constants = _constants(_FIRST_A, _FACTOR_A)
+
+    def hashmix(value: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        before, after = next(constants)
+        value = (value ^ before) * after
+        return value ^ (value >> _SHIFT)
+
+    def mixed(left: NDArray[np.uint32], right: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        value = left * _MIX_LEFT - right * _MIX_RIGHT
+        return value ^ (value >> _SHIFT)
+
+    # Arrays, because their arithmetic wraps around without a warning.
+    words = [np.atleast_1d(np.asarray(word, dtype=np.uint32)) for word in entropy]
+    pool = [hashmix(word) for word in words[:_WORDS]]
+    for source in range(_WORDS):
+        for target in range(_WORDS):
+            if source != target:
+                pool[target] = mixed(pool[target], hashmix(pool[source]))
+    for word in words[_WORDS:]:
+        for target in range(_WORDS):
+            pool[target] = mixed(pool[target], hashmix(word))
+    constants = _constants(_FIRST_B, _FACTOR_B)
+    found = [hashmix(pool[k % _WORDS]) for k in range(2 * _WORDS)]
+    halves = np.stack(np.broadcast_arrays(*found), axis=1).astype(np.uint64)
+    return halves[:, ::2] | halves[:, 1::2] << np.uint64(32)
+
 
 # Rows up to which a copy in this process's memory costs less than asking a device for a few of them at every pool.
 _MOST_IN_MEMORY = 20_000

@@ -2,7 +2,7 @@
 
 from numpy.typing import NDArray
 
-from scne.networks._candidates import pool_generator, uniform_pool
+from scne.networks._pools import pool_generator, uniform_pool
 
 
 def draw_nodes(seed: int, member: int, n_columns: int, n_hidden: int, scope: float) -> tuple[NDArray, NDArray]:

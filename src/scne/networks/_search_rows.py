@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from scne.networks._activations import Activation
-from scne.networks._layer import chosen_columns
+from scne.networks._layer import Activation, chosen_columns
 from scne.passes import Engine, stripe_rows
 from scne.rows import (
     Array,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from scne.networks._activations import Activation
+from scne.networks._layer import Activation
 from scne.networks._search_rows import SearchRows, rows_at
 from scne.passes import announce
 

@@ -1,19 +1,32 @@
-"""Kernels: pure functions of one block of rows, whose results add up over blocks.
+"""Buffers that a thread uses again for every block.
 
-Products run in the precision of the inputs; what leaves a block is float64, so the error of a sum does not grow with
-the number of rows.
+A block's outputs are about a megabyte: asking the system for fresh pages each time costs as much as the arithmetic.
 """
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from scne.passes._scratch import scratch
 from scne.rows import Array, ColumnScaling, RowBlock, cast, is_numpy, like, namespace_of, to_numpy
+
+_own = threading.local()
+
+
+def scratch(name: str, shape: tuple[int, int], dtype: DTypeLike) -> NDArray:
+    """An uninitialised array of this thread, valid until the thread asks for the same name again."""
+    buffers = _own.__dict__.setdefault("buffers", {})
+    size = shape[0] * shape[1]
+    key = (name, np.dtype(dtype))
+    held = buffers.get(key)
+    if held is None or held.size < size:
+        held = buffers[key] = np.empty(size, dtype=dtype)
+    return held[:size].reshape(shape)
+
 
 # One block of a pool's outputs stays in a core's cache between the product, the activation and the reductions.
 _POOL_BYTES = 1_700_000

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.networks._activations import Activation
+from scne.networks._layer import Activation
 from scne.networks._search_rows import SearchRows
 from scne.networks._tuning import (
     ANNOUNCED_PARTS,

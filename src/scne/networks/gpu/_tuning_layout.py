@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.networks._activations import Activation
+from scne.networks._layer import Activation
 from scne.networks._search_rows import SearchRows
 from scne.networks._tuning import MEAN_DECAY, SQUARE_DECAY, START_ROWS, TuningSettings, rates_at, start_solution
 from scne.rows import cast
