@@ -356,8 +356,6 @@ def test_sums_on_a_device_go_on_where_they_were_cut(make, tmp_path, monkeypatch)
 
 @library
 def test_a_stripe_that_does_not_fit_is_halved(make):
-    from scne.fitting._members import row_results
-
     X, _ = rows(1_024)
     seen = []
 
@@ -368,21 +366,19 @@ def test_a_stripe_that_does_not_fit_is_halved(make):
         return block.n_rows
 
     with DeviceEngine(make(X[:1])) as engine:
-        total = [part for _, part in row_results(ArrayRows(make(X)), kernel, lambda a, b: a + b, engine, "counting")]
+        total = [part for _, part in engine.results(ArrayRows(make(X)), kernel, lambda a, b: a + b, "counting")]
     assert sum(total) == 1_024
     assert seen[0] == (0, 128)
     assert seen == sorted(seen)
 
 
 def test_other_errors_are_not_taken_for_a_lack_of_memory():
-    from scne.fitting._members import row_results
-
     def kernel(block):
         raise RuntimeError("something else")
 
     X = strict.asarray(np.zeros((10, 2)))
     with DeviceEngine(X) as engine, pytest.raises(RuntimeError, match="something else"):
-        list(row_results(ArrayRows(X), kernel, lambda a, b: a, engine, "counting"))
+        list(engine.results(ArrayRows(X), kernel, lambda a, b: a, "counting"))
 
 
 def test_asking_for_a_gpu_where_there_is_none():

@@ -1,9 +1,8 @@
 """From checked rows to solved weights: the steps that every estimator shares."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
-from itertools import islice
 from operator import add
 from typing import Any, TypeVar
 
@@ -19,9 +18,6 @@ from scne.passes import (
     DeviceEngine,
     Engine,
     SystemSums,
-    announce,
-    is_out_of_memory,
-    range_rows,
     stripe_rows,
     system_sums,
 )
@@ -49,93 +45,6 @@ AnyRows = RowSource | ClusterRows
 FEWEST_TO_HOLD_OUT = 40
 # Rows among which so many different ones are looked for first.
 _LOOKED_AT_FIRST = 1_024
-# Bytes of a stripe that is on its way to a device.
-_STREAMED_BYTES = 1 << 27
-
-
-def row_results(
-    rows: AnyRows,
-    kernel: Callable[[RowBlock], Result],
-    combine: Callable[[Result, Result], Result],
-    engine: Engine,
-    stage: str,
-    done: int = 0,
-    row_bytes: int = 1,
-) -> Iterator[tuple[int, Result]]:
-    """A kernel's results in the order of the rows: one per range of stripes (`range_rows`), here and on a cluster.
-
-    Parameters
-    ----------
-    rows : RowSource or ClusterRows
-    kernel, combine : callable
-        The results of a range are combined where they are computed.
-    engine : Engine
-    stage : str
-        What is announced.
-    done : int
-        Stripes at the beginning to leave out; on a device, rows.
-    row_bytes : int
-        What the kernel needs for each row on a device.
-
-    Yields
-    ------
-    done : int
-        Stripes, or on a device rows, that the results so far, and those left out, cover.
-    result
-    """
-    if isinstance(rows, ClusterRows):
-        yield from rows.results(kernel, combine, done, stage)
-        return
-    if isinstance(engine, DeviceEngine):
-        yield from _device_results(rows, kernel, combine, engine, stage, row_bytes, done)
-        return
-    step = stripe_rows(rows.n_rows)
-    n_stripes = -(-rows.n_rows // step)
-    # Sums are grouped as workers would group them, so that both have the same bits.
-    group = range_rows(rows.n_rows) // step
-    held: list[Result] = []
-    for part in engine.map(kernel, islice(rows.stripes(step), done, None)):
-        held = [combine(held[0], part)] if held else [part]
-        done += 1
-        announce(stage, done, n_stripes, rows.n_rows)
-        if done % group == 0 or done == n_stripes:
-            yield done, held.pop()
-
-
-def _device_results(
-    rows: RowSource,
-    kernel: Callable[[RowBlock], Result],
-    combine: Callable[[Result, Result], Result],
-    engine: DeviceEngine,
-    stage: str,
-    row_bytes: int,
-    done: int = 0,
-) -> Iterator[tuple[int, Result]]:
-    """The same on a device, where rows are counted instead of stripes, whose length depends on what memory is free.
-
-    A stripe that the memory cannot take after all is halved until it can.
-    """
-
-    def halved(block: RowBlock) -> Result:
-        try:
-            return kernel(block)
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error) or block.n_rows < 2:
-                raise
-        half = block.n_rows // 2
-        return combine(halved(block.part(slice(0, half))), halved(block.part(slice(half, block.n_rows))))
-
-    if done >= rows.n_rows:
-        return
-    step = engine.stripe_rows(rows.n_rows, row_bytes)
-    if not isinstance(rows, ArrayRows):
-        # What comes from the host stripe by stripe overlaps with the work only in small pieces.
-        step = min(step, max(1_024, _STREAMED_BYTES // (8 * rows.n_columns)))
-    n_stripes = -(-rows.n_rows // step)
-    for number, block in enumerate(rows.stripes(step), start=1):
-        if block.stop > done:
-            yield block.stop, halved(block.part(slice(max(0, done - block.start), block.n_rows)))
-        announce(stage, number, n_stripes, rows.n_rows)
 
 
 @dataclass(frozen=True)
@@ -188,18 +97,12 @@ def learn_scalings(
 
 
 def _all_statistics(rows: AnyRows, engine: Engine) -> BlockStatistics:
-    if isinstance(rows, ClusterRows):
-        # Statistics are small: they come one per stripe, so that adding them up gives the bits of a fit in one process
-        # and with them the same scaling, on which every choice of a node depends.
-        partitions = rows.results(lambda block: [block_statistics(block)], add, 0, "reading columns")
-        return reduce(combined_statistics, (found for _, stripes in partitions for found in stripes))
-    if isinstance(engine, DeviceEngine):
-        stage, row_bytes = "reading columns", 32 * rows.n_columns
-        stripes = _device_results(rows, block_statistics, combined_statistics, engine, stage, row_bytes)
-        return reduce(combined_statistics, (found for _, found in stripes))
-    step = stripe_rows(rows.n_rows)
-    blocks = announced(rows.stripes(step), "reading columns", -(-rows.n_rows // step), rows.n_rows)
-    return engine.reduce(block_statistics, blocks, combined_statistics)
+    # One for each stripe: adding them up in their order gives the same bits wherever they were taken, and with them the
+    # same scaling, on which every choice of a node depends.
+    parts = engine.results(
+        rows, lambda block: [block_statistics(block)], add, "reading columns", row_bytes=32 * rows.n_columns
+    )
+    return reduce(combined_statistics, (stripe for _, stripes in parts for stripe in stripes))
 
 
 def block_statistics(block: RowBlock) -> BlockStatistics:
@@ -237,13 +140,6 @@ def stored_statistics(prefix: str, arrays: dict[str, NDArray[Any]]) -> ColumnSta
     """Statistics from arrays of `statistics_to_store`."""
     weight, *columns = (arrays[f"{prefix}_{field.name}"] for field in fields(ColumnStatistics))
     return ColumnStatistics(float(weight), *columns)
-
-
-def announced(blocks: Iterable[RowBlock], stage: str, total: int, rows: int) -> Iterator[RowBlock]:
-    """The blocks as they are, announcing each as it is handed out."""
-    for done, block in enumerate(blocks, start=1):
-        announce(stage, done, total, rows)
-        yield block
 
 
 def validation_rows(rows: ArrayRows, fraction: float, seed: int) -> NDArray[np.intp] | None:
@@ -302,8 +198,7 @@ def ensemble_system(
     done = 0 if kept is None else int(kept.pop("done"))
     total = None if kept is None else SystemSums(**{name: _where(engine, value) for name, value in kept.items()})
     width = L + 3 * max(len(layer.scaling.feature_columns) for layer in layers)
-    results = row_results(rows, kernel, SystemSums.added, engine, stage, done, row_bytes=16 * width)
-    for done, part in results:
+    for done, part in engine.results(rows, kernel, SystemSums.added, stage, done, row_bytes=16 * width):
         # What comes from another process may be read-only, and sums are added in place.
         total = (part if engine.on_device else part.in_numpy()) if total is None else total.added(part)
         if checkpoint and checkpoint.is_due:

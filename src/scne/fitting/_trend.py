@@ -239,8 +239,6 @@ def without_trend(data: TrainingData, trend: Trend) -> TrainingData:
     )
 
 
-
-
 class Blend(NamedTuple):
     """The parts of w f + (1 - w) t for an ensemble f and a trend t.
 

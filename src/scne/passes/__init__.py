@@ -9,12 +9,11 @@ from scne.passes._cluster import (
     computed,
     file_partitions,
     learn_files_on_cluster,
-    range_rows,
     rows_on_cluster,
 )
 from scne.passes._cluster_results import Cluster, ClusterError, without_password
 from scne.passes._device import DeviceEngine
-from scne.passes._engine import Engine, available_threads, single_threaded_blas, stripe_rows
+from scne.passes._engine import Engine, available_threads, range_rows, single_threaded_blas, stripe_rows
 from scne.passes._kernels import PoolBlock, PoolSums, SystemSums, score_pool, system_sums
 from scne.passes._memory import is_out_of_memory
 from scne.passes._progress import Progress, also_listening, announce, listening, logging_stages

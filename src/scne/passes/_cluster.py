@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.passes._cluster_results import Cluster, ClusterError, without_password
-from scne.passes._engine import available_threads, single_threaded_blas, stripe_rows
+from scne.passes._engine import available_threads, range_rows, single_threaded_blas, stripe_rows
 from scne.passes._progress import announce
 from scne.rows import ArrayRows, RowBlock
 
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from scne.rows import Encoder, EncoderLearner, FileRows
 
 Result = TypeVar("Result")
-
-# Files are cut into about this many partitions, so that a worker which is lost or late holds up little.
-_PARTITIONS = 64
-_MOST_STRIPES = 64
 
 
 class Partition(NamedTuple):
@@ -178,18 +174,6 @@ def file_partitions(n_rows: int) -> tuple[Partition, ...]:
     """
     length = range_rows(n_rows)
     return tuple(Partition(start, min(start + length, n_rows)) for start in range(0, n_rows, length))
-
-
-def range_rows(n_rows: int) -> int:
-    """Rows whose sums are added to each other before they are added to the rest: whole stripes, from N alone.
-
-    Examples
-    --------
-    >>> range_rows(1_200), range_rows(10_000_000)
-    (512, 147456)
-    """
-    step = stripe_rows(n_rows)
-    return step * max(1, min(_MOST_STRIPES, n_rows // step // _PARTITIONS))
 
 
 def aligned_ends(chunks: Sequence[int]) -> list[int]:

@@ -7,7 +7,8 @@ import numpy as np
 
 from scne.passes._engine import Engine
 from scne.passes._memory import is_out_of_memory
-from scne.rows import Array, ArrayRows, like, namespace_of
+from scne.passes._progress import announce
+from scne.rows import Array, ArrayRows, RowBlock, like, namespace_of
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -18,6 +19,8 @@ _RESIDENT_SHARE, _KERNEL_SHARE = 0.5, 0.2
 _HOST_BYTES = 1 << 30
 _PLENTY = 1 << 33
 _FEWEST_ROWS, _MOST_ROWS = 1_024, 1 << 20
+# Bytes of a stripe that is on its way to the device.
+_STREAMED_BYTES = 1 << 27
 
 
 class DeviceEngine(Engine):
@@ -130,6 +133,41 @@ class DeviceEngine(Engine):
             if not is_out_of_memory(error):
                 raise
             return None
+
+    def results(
+        self,
+        rows: Any,
+        kernel: Callable[[RowBlock], Result],
+        combine: Callable[[Result, Result], Result],
+        stage: str,
+        done: int = 0,
+        row_bytes: int = 1,
+    ) -> Iterator[tuple[int, Result]]:
+        """The same on a device, where rows are counted instead of stripes, whose length depends on what memory is free.
+
+        A stripe that the memory cannot take after all is halved until it can.
+        """
+
+        def halved(block: RowBlock) -> Result:
+            try:
+                return kernel(block)
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error) or block.n_rows < 2:
+                    raise
+            half = block.n_rows // 2
+            return combine(halved(block.part(slice(0, half))), halved(block.part(slice(half, block.n_rows))))
+
+        if done >= rows.n_rows:
+            return
+        step = self.stripe_rows(rows.n_rows, row_bytes)
+        if not isinstance(rows, ArrayRows):
+            # What comes from the host stripe by stripe overlaps with the work only in small pieces.
+            step = min(step, max(1_024, _STREAMED_BYTES // (8 * rows.n_columns)))
+        n_stripes = -(-rows.n_rows // step)
+        for number, block in enumerate(rows.stripes(step), start=1):
+            if block.stop > done:
+                yield block.stop, halved(block.part(slice(max(0, done - block.start), block.n_rows)))
+            announce(stage, number, n_stripes, rows.n_rows)
 
     def map(self, kernel: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield the kernel's results in the order of the items."""

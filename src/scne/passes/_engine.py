@@ -18,6 +18,9 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
+from scne.passes._progress import announce
+from scne.rows import RowBlock
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -25,6 +28,9 @@ STRIPE_ROWS = 16_384
 _FEWEST_STRIPES = 16
 _SMALLEST_STRIPE = 512
 _RUNS_PER_THREAD = 6
+# A pass is cut into about so many ranges of rows, so that a worker which is lost or late holds up little; stripes in
+# one of them, at most.
+_RANGES, _MOST_STRIPES = 64, 64
 
 
 def stripe_rows(n_rows: int) -> int:
@@ -41,6 +47,18 @@ def stripe_rows(n_rows: int) -> int:
     share = -(-n_rows // _FEWEST_STRIPES)
     rounded = -(-share // 256) * 256
     return min(STRIPE_ROWS, max(_SMALLEST_STRIPE, rounded))
+
+
+def range_rows(n_rows: int) -> int:
+    """Rows whose sums are added to each other before they are added to the rest: whole stripes, from N alone.
+
+    Examples
+    --------
+    >>> range_rows(1_200), range_rows(10_000_000)
+    (512, 147456)
+    """
+    step = stripe_rows(n_rows)
+    return step * max(1, min(_MOST_STRIPES, n_rows // step // _RANGES))
 
 
 def available_threads() -> int:
@@ -214,6 +232,51 @@ class Engine:
         for part in results:
             total = combine(total, part)
         return total
+
+    def results(
+        self,
+        rows: Any,
+        kernel: Callable[[RowBlock], Result],
+        combine: Callable[[Result, Result], Result],
+        stage: str,
+        done: int = 0,
+        row_bytes: int = 1,
+    ) -> Iterator[tuple[int, Result]]:
+        """A kernel's results in the order of the rows: one per range of stripes (`range_rows`), on any engine.
+
+        Parameters
+        ----------
+        rows : RowSource or ClusterRows
+        kernel, combine : callable
+            The results of a range are combined where they are computed.
+        stage : str
+            What is announced.
+        done : int
+            Stripes at the beginning to leave out; on a device, rows.
+        row_bytes : int
+            What the kernel needs for each row on a device.
+
+        Yields
+        ------
+        done : int
+            Stripes, or on a device rows, that the results so far, and those left out, cover.
+        result
+        """
+        if hasattr(rows, "results"):
+            # Rows of a cluster are walked over where they lie.
+            yield from rows.results(kernel, combine, done, stage)
+            return
+        step = stripe_rows(rows.n_rows)
+        n_stripes = -(-rows.n_rows // step)
+        # Sums are grouped as workers would group them, so that both have the same bits.
+        group = range_rows(rows.n_rows) // step
+        held: list[Result] = []
+        for part in self.map(kernel, islice(rows.stripes(step), done, None)):
+            held = [combine(held[0], part)] if held else [part]
+            done += 1
+            announce(stage, done, n_stripes, rows.n_rows)
+            if done % group == 0 or done == n_stripes:
+                yield done, held.pop()
 
     def run(self, kernel: Callable[[Item], Any], items: Iterable[Item]) -> None:
         """Run a kernel for what it writes into rows of its own."""
