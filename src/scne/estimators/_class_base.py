@@ -11,9 +11,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from scne.estimators._class_exports import ExportedClassifier
 from scne.estimators._scores import scored
-from scne.estimators.inputs._dask import is_dask_collection
-from scne.estimators.inputs._data import GivenRows, all_or_nothing, check_prediction_inputs
-from scne.estimators.inputs._files import is_file_rows
+from scne.estimators.inputs._data import (
+    GivenRows,
+    all_or_nothing,
+    check_prediction_inputs,
+    is_dask_collection,
+    is_file_rows,
+)
 from scne.estimators.inputs._weight_scale import SettledWeights, scaled_weights
 from scne.fitting import (
     HeldOutOutputs,

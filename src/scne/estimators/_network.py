@@ -72,7 +72,7 @@ class NetworkRegressor(FittedRegressor):
 
     def _dates(self, data: TrainingData, groups: Sequence[FeatureGroup]) -> tuple[DateColumns, ...]:
         """The dates among the columns that are to be read as such."""
-        if check_choice("dates", getattr(self, "dates", "numbers"), DATES) == "numbers":
+        if getattr(self, "dates", "numbers") == "numbers" or data.column_names is None:
             return ()
         found = whole_dates(find_dates(data.column_names), (group.columns for group in groups))
         return plausible_dates(found, data.search.inputs) if found else ()

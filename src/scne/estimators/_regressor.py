@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -15,9 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 from scne.estimators._callbacks import watched
 from scne.estimators._leaving import ExportedRegressor
 from scne.estimators._scores import scored
-from scne.estimators.inputs._dask import is_dask_collection, predict_lazily
-from scne.estimators.inputs._data import GivenRows, all_or_nothing, check_prediction_inputs, check_training_data
-from scne.estimators.inputs._files import is_file_rows, predict_files
+from scne.estimators.inputs._dask import predict_lazily
+from scne.estimators.inputs._data import (
+    GivenRows,
+    all_or_nothing,
+    check_prediction_inputs,
+    check_training_data,
+    is_dask_collection,
+    is_file_rows,
+)
+from scne.estimators.inputs._files import predict_files
 from scne.estimators.inputs._later_rows import later_rows
 from scne.estimators.inputs._rows_to_shuffle import rows_to_shuffle
 from scne.explain import Described, PermutationImportances, paragraph, permutation_importances, shares, total_effects
@@ -155,7 +163,7 @@ class FittedRegressor(ExportedRegressor, RegressorMixin, BaseEstimator, ABC):
                     "checkpoint was passed beside a Dask collection, whose rows cannot be told apart from others "
                     "without reading them; keep checkpoints of fits on files (scne.open_rows)."
                 )
-        with keeping(checkpoint) as kept:
+        with nullcontext() if checkpoint is None else keeping(checkpoint) as kept:
             engine = open_engine(self.device, self.precision, self.n_jobs, given.X)
             memory = None
             if files and given.X.target_names and not engine.on_device:
@@ -166,7 +174,7 @@ class FittedRegressor(ExportedRegressor, RegressorMixin, BaseEstimator, ABC):
             # Arrays are known once they are checked: those that a fit refuses leave no folder behind.
             if kept is not None and not files:
                 kept.begin(fit_identity(self, data))
-            data = placed(data, engine)
+            data = placed(data, engine) if engine.on_device else data
             if memory is not None:
                 memory = memory.after_learning(data.encoder, data.rows.n_rows)
                 memory = memory.on_threads(data.search.n_rows, engine.n_threads)

@@ -12,9 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._regressor import FittedRegressor
 from scne.estimators._scn import SCNRegressor
-from scne.estimators.inputs._dask import is_dask_collection
-from scne.estimators.inputs._data import GivenRows, check_prediction_inputs
-from scne.estimators.inputs._files import is_file_rows
+from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
 from scne.explain import GroupImportances, group_importances
 from scne.fitting import (
     FitPlan,

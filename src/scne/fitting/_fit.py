@@ -57,7 +57,8 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         site = open_site(plan.scaling, data, held_out_places, plan.seed, engine, checkpoint, plan.keeps_basis)
         members = build_members(plan, site)
         site.clear()
-        release_memory()
+        if data.encoder is not None:
+            release_memory()
         layers = [member.layer for member in members]
         if plan.matrix_free:
             assert not isinstance(data.rows, ClusterRows)
@@ -65,7 +66,8 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
             solved = solve_weights(matrix_free_system(data.rows, layers, site.target_scaling, engine), settings)
         else:
             system = ensemble_system(data.rows, layers, site.target_scaling, engine, checkpoint)
-            release_memory()
+            if data.encoder is not None:
+                release_memory()
             held_out = site.held_out(system, layers)
     if system is not None:
         # Choose lambda and r, and solve. Outside the engine BLAS has its threads back: this is dense algebra.

@@ -198,7 +198,8 @@ def ensemble_system(
     done = 0 if kept is None else int(kept.pop("done"))
     total = None if kept is None else SystemSums(**{name: _where(engine, value) for name, value in kept.items()})
     width = L + 3 * max(len(layer.scaling.feature_columns) for layer in layers)
-    for done, part in engine.results(rows, kernel, SystemSums.added, stage, done, row_bytes=16 * width):
+    results = engine.results(rows, kernel, SystemSums.added, stage, done, row_bytes=16 * width)
+    for done, part in results:
         # What comes from another process may be read-only, and sums are added in place.
         total = (part if engine.on_device else part.in_numpy()) if total is None else total.added(part)
         if checkpoint and checkpoint.is_due:

@@ -1,7 +1,6 @@
 """Dask arrays and data frames at the door: how they become rows on a cluster, and lazy predictions."""
 
 import copy
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -11,6 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.estimators.inputs._data import (
+    check_prediction_inputs,
+    gap_sentence,
+    is_dask_collection,
+    no_numbers,
+)
 from scne.estimators.inputs._weight_scale import scaled_collection
 from scne.fitting import BlockStatistics, block_statistics, combined_statistics, refuse_unfit_arrays
 from scne.passes import (
@@ -24,12 +29,6 @@ from scne.passes import (
     single_threaded_blas,
 )
 from scne.rows import MOST, ArrayRows, RowBlock, WeightScale, stacked
-
-
-def is_dask_collection(X: Any) -> bool:
-    """Whether X is a Dask collection; asked without loading Dask for those who do not use it."""
-    dask = sys.modules.get("dask")
-    return dask is not None and bool(dask.is_dask_collection(X))
 
 
 @dataclass(frozen=True)
@@ -165,7 +164,6 @@ def _gaps(block: RowBlock) -> dict[str, _Gap]:
 
 
 def _refuse_gaps(looks: list[_Look], n_rows: int, names: list[str] | None) -> None:
-    from scne.estimators.inputs._data import gap_sentence
 
     for argument in ("X", "y", "sample_weight"):
         gaps = [look.gaps[argument] for look in looks if argument in look.gaps]
@@ -185,8 +183,6 @@ def _frame_columns(X: Any) -> list[str] | None:
     if not _is_frame(X) or X.ndim != 2:
         return None
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
-
-    from scne.estimators.inputs._data import no_numbers
 
     for name, kind in X.dtypes.items():
         if not (is_numeric_dtype(kind) or is_bool_dtype(kind)):
@@ -293,8 +289,6 @@ def predict_lazily(model: Any, X: Any) -> Any:
     """
     import dask
     import dask.array as da
-
-    from scne.estimators.inputs._data import check_prediction_inputs
 
     if _is_frame(X):
         pieces = X.to_delayed()

@@ -1,5 +1,6 @@
 """The door: what users pass becomes rows, or a sentence says why not."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,14 +12,23 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from scne.estimators.inputs._dask import is_dask_collection, look_through
-from scne.estimators.inputs._files import is_file_rows, learn_files
 from scne.estimators.inputs._weight_scale import SettledWeights, scaled_files, scaled_weights
 from scne.fitting import Checkpoint, MemoryPlan, TrainingData, check_target_sizes, check_threads, refuse_unfit_arrays
 from scne.passes import DeviceEngine, Engine, check_client
 from scne.rows import ArrayRows, FeatureGroup, WeightScale, all_finite, is_foreign
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def is_dask_collection(X: Any) -> bool:
+    """Whether X is a Dask collection; asked without loading Dask for those who do not use it."""
+    dask = sys.modules.get("dask")
+    return dask is not None and bool(dask.is_dask_collection(X))
+
+
+def is_file_rows(X: Any) -> bool:
+    """Whether X was made by `open_rows`; asked without loading Arrow for those who never use files."""
+    return type(X).__name__ == "FileRows" and type(X).__module__.startswith("scne.rows")
 
 
 def all_or_nothing(fit: Method) -> Method:
@@ -140,6 +150,8 @@ def _training_collections(
             raise TypeError(
                 f"{name} is a Dask collection, but validation rows are watched in this process; pass {name}.compute()."
             )
+    from scne.estimators.inputs._dask import look_through
+
     seen = look_through(given.X, given.y, given.sample_weight, given.client, search_rows, seed)
     estimator.n_features_in_ = seen.rows.n_columns
     if seen.column_names is not None:
@@ -173,6 +185,8 @@ def _training_files(
     files = given.X
     if not files.target_names:
         raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
+    from scne.estimators.inputs._files import learn_files
+
     cluster = None if given.client is None else check_client(given.client)
     files = scaled_files(files, cluster)
     threads = check_threads(estimator.n_jobs) if plan is None else plan.threads

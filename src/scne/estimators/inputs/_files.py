@@ -29,11 +29,6 @@ if TYPE_CHECKING:
 _ENCODED_ROWS = 4_096
 
 
-def is_file_rows(X: Any) -> bool:
-    """Whether X was made by `open_rows`; asked without loading Arrow for those who never use files."""
-    return type(X).__name__ == "FileRows" and type(X).__module__.startswith("scne.rows")
-
-
 @dataclass(frozen=True)
 class LearnedFiles:
     """What the first pass over files finds.

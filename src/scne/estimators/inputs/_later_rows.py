@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.estimators.inputs._dask import is_dask_collection, look_through
-from scne.estimators.inputs._data import CheckedRows, GivenRows, checked_rows
-from scne.estimators.inputs._files import is_file_rows
+from scne.estimators.inputs._dask import look_through
+from scne.estimators.inputs._data import CheckedRows, GivenRows, checked_rows, is_dask_collection, is_file_rows
 from scne.estimators.inputs._weight_scale import scaled_files
 from scne.fitting import LaterRows
 from scne.passes import stripe_rows

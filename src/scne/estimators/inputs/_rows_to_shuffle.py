@@ -4,9 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scne.estimators.inputs._dask import is_dask_collection
-from scne.estimators.inputs._data import checked_rows
-from scne.estimators.inputs._files import is_file_rows
+from scne.estimators.inputs._data import checked_rows, is_dask_collection, is_file_rows
 from scne.passes import stripe_rows
 from scne.rows import ArrayRows, SampledRows
 
