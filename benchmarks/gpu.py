@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from scne import SCNERegressor, SCNRegressor  # noqa: E402
 from scne.fitting import _building  # noqa: E402
-from scne.fitting._device import StreamedRows  # noqa: E402
+from scne.fitting._engines import StreamedRows  # noqa: E402
 from scne.fitting._members import ensemble_system  # noqa: E402
 from scne.networks import HiddenLayer, _basis  # noqa: E402
 from scne.passes import DeviceEngine  # noqa: E402

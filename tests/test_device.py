@@ -291,7 +291,7 @@ def test_gaps_are_found_in_sums_that_overflow(make):
 @library
 def test_rows_that_do_not_fit_are_streamed(make):
     """The sums of rows that come stripe by stripe are those of rows that stay."""
-    from scne.fitting._device import StreamedRows
+    from scne.fitting._engines import StreamedRows
     from scne.fitting._members import ensemble_system
 
     X, y = rows()

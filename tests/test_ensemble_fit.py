@@ -1,6 +1,7 @@
 """The ensemble on real hidden layers: what each solver, lambda and ridge stand for, computed by hand from the rows."""
 
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
+import scne
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor, error_decomposition
 from scne.estimators._regressor import draw_seed
 from scne.fitting._members import validation_rows
@@ -561,3 +563,52 @@ def test_a_checkpoint_of_other_arrays_is_refused(data, tmp_path, monkeypatch, ot
     kept = make(BASES["scn"]).fit(X, y, weights, X_val=X[:50], y_val=y[:50], checkpoint=tmp_path)
     whole = make(BASES["scn"]).fit(X, y, weights, X_val=X[:50], y_val=y[:50])
     np.testing.assert_array_equal(kept.predict(X), whole.predict(X))
+
+
+class TestByGroup:
+    """Sizes, scopes and whole base models for each group, by its name: {L_m} and {alpha_m} of the paper."""
+
+    X = np.random.default_rng(0).uniform(-1, 1, (300, 4))
+    y = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2]
+    groups: ClassVar = {"a": [0, 1], "b": [2, 3]}
+
+    def fitted(self, estimator, **settings):
+        return SCNERegressor(estimator, groups=self.groups, random_state=0, **settings).fit(self.X, self.y)
+
+    def test_sizes(self):
+        model = self.fitted(SCNRegressor({"a": 3, "b": 7}, n_candidates=20))
+        assert model.n_hidden_ == [3, 7]
+        assert clone(model).estimator.max_hidden == {"a": 3, "b": 7}
+
+    def test_scopes(self):
+        model = self.fitted(RVFLRegressor({"a": 200, "b": 100}, scope={"a": 0.5, "b": 4.0}))
+        assert model.n_hidden_ == [200, 100]
+        np.testing.assert_allclose([np.abs(weights).max() for weights in model.input_weights_], [0.5, 4.0], rtol=0.05)
+
+    def test_base_models(self, tmp_path):
+        bases = {"a": SCNRegressor(4, n_candidates=20), "b": RVFLRegressor(9, direct_link=False)}
+        model = self.fitted(bases)
+        assert model.n_hidden_ == [4, 9]
+        assert [member.search is None for member in model.members_] == [False, True]
+        model.save(tmp_path / "m.scne")
+        loaded = scne.load(tmp_path / "m.scne")
+        np.testing.assert_array_equal(loaded.predict(self.X), model.predict(self.X))
+        again = clone(loaded).fit(self.X, self.y)
+        np.testing.assert_array_equal(again.predict(self.X), model.predict(self.X))
+        model.add_nodes(2, self.X, self.y)
+        assert model.n_hidden_ == [6, 11]
+
+    def test_the_same_networks_as_by_themselves(self):
+        together = self.fitted({"a": SCNRegressor(4, n_candidates=20), "b": SCNRegressor(4, n_candidates=20)})
+        plain = self.fitted(SCNRegressor(4, n_candidates=20))
+        np.testing.assert_array_equal(together.predict(self.X), plain.predict(self.X))
+
+    def test_names_must_be_those_of_the_groups(self):
+        with pytest.raises(ValueError, match=r"max_hidden names \['a'\], but it must name group 'b' too"):
+            self.fitted(SCNRegressor({"a": 3}))
+        with pytest.raises(ValueError, match=r"estimator names \['a', 'c'\], but it must name each of the groups"):
+            self.fitted({"a": SCNRegressor(3), "c": SCNRegressor(3)})
+        with pytest.raises(ValueError, match="empty mapping"):
+            self.fitted({})
+        with pytest.raises(TypeError, match="must be an SCNRegressor"):
+            self.fitted({"a": 3, "b": SCNRegressor(3)})

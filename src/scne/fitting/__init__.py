@@ -20,8 +20,7 @@ from scne.fitting._checks import (
     check_threads,
     refuse_unfit_arrays,
 )
-from scne.fitting._device import placed
-from scne.fitting._engines import PRECISIONS, open_engine
+from scne.fitting._engines import PRECISIONS, open_engine, placed
 from scne.fitting._fit import Fit, fit_networks
 from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend, split_weights
 from scne.fitting._growing import grown

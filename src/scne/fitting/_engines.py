@@ -1,11 +1,14 @@
 """Which engine a fit or a prediction runs on: the processor's threads, or a device that PyTorch knows."""
 
 import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scne.fitting._checks import check_choice, check_threads
-from scne.passes import DeviceEngine, Engine
-from scne.rows import Array, is_foreign
+from scne.fitting._training import TrainingData
+from scne.passes import ClusterRows, DeviceEngine, Engine, uploaded
+from scne.rows import Array, ArrayRows, RowBlock, RowSource, is_foreign
 
 _log = logging.getLogger("scne")
 
@@ -63,3 +66,59 @@ def _tensor_on(device: str) -> Array | None:
             f"device is {device!r}, but it cannot be used here ({reason}); use device='auto', which takes a GPU where "
             "there is one, or device='cpu'."
         ) from None
+
+
+def placed(data: TrainingData, engine: Engine) -> TrainingData:
+    """Training rows where the engine runs: resident where they fit, else brought there stripe by stripe."""
+    if not isinstance(engine, DeviceEngine):
+        return data
+    if isinstance(data.rows, ClusterRows):
+        raise ValueError("device is set, but the rows are on a Dask cluster, which works on processors; leave it out.")
+    rows: RowSource = StreamedRows(data.rows, engine)
+    if isinstance(data.rows, ArrayRows):
+        rows = engine.placed(data.rows) or rows
+    search: ArrayRows | None = rows if data.search is data.rows and isinstance(rows, ArrayRows) else None
+    search = search or engine.placed(data.search)
+    if search is None:
+        raise ValueError(_too_large(data.search, engine))
+    watched = None if data.watched is None else engine.placed(data.watched)
+    if watched is None and data.watched is not None:
+        raise ValueError(
+            f"The {data.watched.n_rows:,} rows of X_val do not fit the memory of the device; about "
+            f"{_fitting(data.watched, engine):,} would: pass fewer, or use device='cpu'."
+        )
+    return replace(data, rows=rows, search=search, watched=watched)
+
+
+def _too_large(rows: ArrayRows, engine: DeviceEngine) -> str:
+    fitting = _fitting(rows, engine)
+    return (
+        f"The {rows.n_rows:,} rows of the search do not fit the memory of the device; about {fitting:,} would: set "
+        f"search_rows={fitting} in the SCNRegressor, or use device='cpu'."
+    )
+
+
+def _fitting(rows: ArrayRows, engine: DeviceEngine) -> int:
+    return engine.free_bytes() // (16 * (rows.n_columns + 2))
+
+
+@dataclass(frozen=True)
+class StreamedRows:
+    """Rows that are brought to a device stripe by stripe, the next one while the present one is worked on."""
+
+    source: Any
+    engine: DeviceEngine
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.source.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        """Number of input columns."""
+        return self.source.n_columns
+
+    def stripes(self, rows: int) -> Iterator[RowBlock]:
+        """Blocks of arrays on the device."""
+        return uploaded(iter(self.source.stripes(rows)), self.engine)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scne.fitting._device import StreamedRows
+from scne.fitting._engines import StreamedRows
 from scne.fitting._trend import Trend
 from scne.passes import ClusterRows, DeviceEngine, Engine
 from scne.rows import ArrayRows, ChangedRows, RowSource, WeightScale
