@@ -8,7 +8,7 @@ from typing import Any
 from scne.fitting._checks import check_choice, check_threads
 from scne.fitting._training import TrainingData
 from scne.passes import ClusterRows, DeviceEngine, Engine, uploaded
-from scne.rows import Array, ArrayRows, RowBlock, RowSource, is_foreign
+from scne.rows import Array, ArrayRows, RowBlock, RowsOf, RowSource, is_foreign
 
 _log = logging.getLogger("scne")
 
@@ -103,21 +103,10 @@ def _fitting(rows: ArrayRows, engine: DeviceEngine) -> int:
 
 
 @dataclass(frozen=True)
-class StreamedRows:
+class StreamedRows(RowsOf):
     """Rows that are brought to a device stripe by stripe, the next one while the present one is worked on."""
 
-    source: Any
     engine: DeviceEngine
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.source.n_rows
-
-    @property
-    def n_columns(self) -> int:
-        """Number of input columns."""
-        return self.source.n_columns
 
     def stripes(self, rows: int) -> Iterator[RowBlock]:
         """Blocks of arrays on the device."""

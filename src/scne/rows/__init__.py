@@ -16,7 +16,7 @@ from scne.rows._arrays import (
     to_numpy,
 )
 from scne.rows._blocks import ArrayRows, RowBlock, RowSource, other_places
-from scne.rows._changed import ChangedRows, SampledRows, stacked
+from scne.rows._changed import ChangedRows, RowsOf, SampledRows, stacked
 from scne.rows._content import ascending, content_keys, keys_in_numpy
 from scne.rows._data_error import DataError
 from scne.rows._dates import (
@@ -109,6 +109,7 @@ __all__ = [
     "RowBlock",
     "RowSample",
     "RowSource",
+    "RowsOf",
     "SampleDrawer",
     "SampledRows",
     "WeightFacts",

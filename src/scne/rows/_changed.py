@@ -10,11 +10,10 @@ from scne.rows._blocks import ArrayRows, RowBlock, RowSource
 
 
 @dataclass(frozen=True)
-class ChangedRows:
-    """A source whose blocks are changed as they are read."""
+class RowsOf:
+    """Rows that come from another source, as many and as wide."""
 
     source: RowSource
-    change: Callable[[RowBlock], RowBlock]
 
     @property
     def n_rows(self) -> int:
@@ -26,13 +25,20 @@ class ChangedRows:
         """Number of input columns."""
         return self.source.n_columns
 
+
+@dataclass(frozen=True)
+class ChangedRows(RowsOf):
+    """A source whose blocks are changed as they are read."""
+
+    change: Callable[[RowBlock], RowBlock]
+
     def stripes(self, rows: int) -> Iterator[RowBlock]:
         """The source's stripes, each changed."""
         return map(self.change, self.source.stripes(rows))
 
 
-@dataclass
-class SampledRows:
+@dataclass(frozen=True)
+class SampledRows(RowsOf):
     """A source of rows of which some are kept as they are read.
 
     Attributes
@@ -42,20 +48,9 @@ class SampledRows:
         Rows to keep, ascending.
     """
 
-    source: RowSource
     positions: NDArray[np.int64]
-    _kept: list[ArrayRows] = field(default_factory=list, repr=False)
-    _complete: bool = field(default=False, repr=False)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.source.n_rows
-
-    @property
-    def n_columns(self) -> int:
-        """Number of input columns."""
-        return self.source.n_columns
+    # The pieces of the last complete reading.
+    _pieces: list[ArrayRows] = field(default_factory=list, repr=False)
 
     def stripes(self, rows: int) -> Iterator[RowBlock]:
         """Yield the source's stripes."""
@@ -65,14 +60,14 @@ class SampledRows:
             here = ArrayRows(block.inputs, block.targets, block.weights)
             kept.append(here.take(self.positions[first:last] - block.start))
             yield block
-        self._kept, self._complete = kept, True
+        self._pieces[:] = kept
 
     def sample(self, step: int) -> ArrayRows:
         """The rows that were kept; reads all of them, `step` at a time, when that has not been done yet."""
-        if not self._complete:
+        if not self._pieces:
             for _ in self.stripes(step):
                 pass
-        return stacked(self._kept)
+        return stacked(self._pieces)
 
 
 def stacked(pieces: list[ArrayRows]) -> ArrayRows:
