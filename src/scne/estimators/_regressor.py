@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from scne.estimators._attributes import FittedAttributes
 from scne.estimators._callbacks import watched
 from scne.estimators._leaving import ExportedRegressor
 from scne.estimators._scores import scored
@@ -57,11 +58,10 @@ from scne.fitting import (
 )
 from scne.ncl import EnsembleSystem
 from scne.passes import Engine, logging_stages
-from scne.rows import UNIT_SCALE, ColumnScaling
+from scne.rows import UNIT_SCALE
 
 if TYPE_CHECKING:
     from scne.estimators._network import NetworkRegressor
-    from scne.rows import Encoder
 
 
 def _sums_are_kept(model: Any) -> bool:
@@ -71,7 +71,7 @@ def _sums_are_kept(model: Any) -> bool:
 
 
 @watched
-class FittedRegressor(ExportedRegressor, RegressorMixin, BaseEstimator, ABC):
+class FittedRegressor(FittedAttributes, ExportedRegressor, RegressorMixin, BaseEstimator, ABC):
     """Base of the networks and the ensembles: a shell around `FittedNetworks`."""
 
     device: str | None
@@ -221,24 +221,9 @@ class FittedRegressor(ExportedRegressor, RegressorMixin, BaseEstimator, ABC):
 
         Notes
         -----
-        Before the rows are added, the model's errors on them are those on rows that it has never seen. They join
-        `calibration_`, from which prediction intervals come, and older errors are forgotten as older rows are
-        (`calibration_rows_` is how many rows the errors then stand for). So pass rows that are new; rows that the
-        model knows already make the intervals too narrow.
-
-        What stays as the first call found it: the range to which inputs are limited; the constant and the scale of
-        the target, so nodes have to follow a target that drifts away; the linear trend of an ensemble and
-        `network_share_` (of a target that drifts, the networks can follow that share); rows of the fit that were held
-        out for `group_importances`; `choice_`, the table from which lambda and the ridge were chosen. When there are
-        many more rows than then, ``reweighted()`` of an ensemble chooses both anew, by generalised cross-validation,
-        and `fit` finds new nodes.
-
-        `n_rows_` counts all rows so far, and ``system_.n_rows`` what is left of their weight. `loss_curve_` of an
-        ensemble is that of the latest solution, over what is left of all rows; of an SCNRegressor it stays that of
-        the search.
-
-        The Gram matrix of L nodes takes 8 L^2 bytes. Pickle keeps it, and a model file with
-        ``with_system=True``. A call that fails leaves the model as it was.
+        Pass rows that are new: before they are added, the model's errors on them join those from which intervals come
+        (`calibration_`). docs/streaming.md says what stays as the first call found it. A call that fails leaves the
+        model as it was.
 
         Examples
         --------
@@ -291,13 +276,9 @@ class FittedRegressor(ExportedRegressor, RegressorMixin, BaseEstimator, ABC):
 
         Notes
         -----
-        With ridge 0 the error of a network on these rows does not rise. That of an ensemble does not near the joint
-        fit; for any lambda what does not rise is what its weights minimise, Eq. (20) summed over the networks.
-
-        lambda, the ridges, the scalings and the trend stay. A base model with a `validation_fraction` holds out rows
-        of these as `fit` does, out of the search and for `calibration_` alone; without one `calibration_` is None
-        until `partial_fit` sees new rows. Curves of the search are those on these rows. The search runs on the
-        processor.
+        lambda, the ridges, the scalings and the trend stay. A base model with a `validation_fraction` holds out rows of
+        these, out of the search and for `calibration_`; without one intervals wait for a `partial_fit`. With ridge 0
+        what the weights minimise, Eq. (20) summed over the networks, does not rise on these rows.
 
         Examples
         --------
@@ -505,59 +486,6 @@ class FittedRegressor(ExportedRegressor, RegressorMixin, BaseEstimator, ABC):
         sums = self._with_sums().sums
         assert sums is not None
         return sums
-
-    @property
-    def n_outputs_(self) -> int:
-        """Outputs."""
-        return self.fitted_.n_outputs
-
-    @property
-    def target_scaling_(self) -> ColumnScaling:
-        """Of the output."""
-        return self.fitted_.target_scaling
-
-    @property
-    def system_(self) -> EnsembleSystem:
-        """G, H'y and y'y of all rows so far."""
-        if self.fitted_.sums is None:
-            raise AttributeError("This model holds no Gram matrix.")
-        return self.fitted_.sums
-
-    @property
-    def calibration_(self) -> NDArray[np.float64] | None:
-        """Absolute errors on rows that the weights had not seen, ascending, shape (m, n_outputs)."""
-        return None if self.fitted_.calibration is None else self.fitted_.calibration.errors
-
-    @property
-    def calibration_rows_(self) -> float:
-        """Rows that the errors in `calibration_` stand for."""
-        if self.fitted_.calibration is None:
-            raise AttributeError("This model knows no errors on held-out rows.")
-        return self.fitted_.calibration.n_rows
-
-    @property
-    def n_rows_(self) -> int | None:
-        """Rows of the fit, and of every `partial_fit` since."""
-        return self.fitted_.n_rows
-
-    @property
-    def encoder_(self) -> "Encoder":
-        """How the columns of files became numbers."""
-        if self.fitted_.columns.encoder is None:
-            raise AttributeError("This model was fitted on arrays, not on files.")
-        return self.fitted_.columns.encoder
-
-    @property
-    def data_(self) -> dict[str, Any]:
-        """Of a fit on files: the names of the targets."""
-        if self.fitted_.columns.data is None:
-            raise AttributeError("This model was fitted on arrays, not on files.")
-        return self.fitted_.columns.data
-
-    @property
-    def memory_note_(self) -> str | None:
-        """A sentence on a search that had to be shortened to keep to its memory budget."""
-        return self.fitted_.memory_note
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fitted_")

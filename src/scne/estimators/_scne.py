@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from scne.estimators._attributes import EnsembleAttributes
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._regressor import FittedRegressor
 from scne.estimators._scn import SCNRegressor
@@ -16,12 +17,9 @@ from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_
 from scne.explain import GroupImportances, group_importances
 from scne.fitting import (
     FitPlan,
-    HeldOutSums,
-    Member,
     MemberPlan,
     MemoryPlan,
     TrainingData,
-    Trend,
     TrendMode,
     WeightSettings,
     check_choice,
@@ -32,13 +30,13 @@ from scne.fitting import (
     plan_memory,
     reweighted,
 )
-from scne.ncl import Choice, DecorrelationBounds, LambdaPath, Solution, decorrelation_bounds, lambda_path
+from scne.ncl import DecorrelationBounds, LambdaPath, decorrelation_bounds, lambda_path
 from scne.networks import admissible_nodes
 from scne.passes import Engine
 from scne.rows import INPUT_SCALINGS, SCALINGS, FeatureGroup, all_columns, resolve_groups
 
 
-class SCNERegressor(FittedRegressor):
+class SCNERegressor(EnsembleAttributes, FittedRegressor):
     """An ensemble of networks, one per group of columns, that are decorrelated by negative correlation learning.
 
     The output is the mean (1/M) sum_m H_m b_m of M networks. Their hidden layers are found one by one, each on its own
@@ -445,90 +443,3 @@ class SCNERegressor(FittedRegressor):
         with Engine(check_threads(self.n_jobs)) as engine:
             outputs = self.fitted_.member_outputs(inputs, engine)
         return outputs[:, :, 0] if self.fitted_.columns.flat_target else outputs
-
-    @property
-    def members_(self) -> tuple[Member, ...]:
-        """Hidden layers and how they were found."""
-        return self.fitted_.members
-
-    @property
-    def groups_(self) -> dict[str, NDArray[np.intp]]:
-        """Column positions of each network."""
-        return {member.name: member.layer.columns for member in self.members_}
-
-    @property
-    def column_groups_(self) -> dict[str, NDArray[np.intp]]:
-        """Column positions of each group that was given, by its name."""
-        return self.fitted_.columns.groups
-
-    @property
-    def n_hidden_(self) -> list[int]:
-        """Hidden nodes of each network."""
-        return [member.layer.n_nodes for member in self.members_]
-
-    @property
-    def input_weights_(self) -> list[NDArray[np.float64]]:
-        """Input weights of each network, shapes (d_m, L_m)."""
-        return [member.layer.weights for member in self.members_]
-
-    @property
-    def biases_(self) -> list[NDArray[np.float64]]:
-        """Biases of each network, shapes (L_m,)."""
-        return [member.layer.biases for member in self.members_]
-
-    @property
-    def output_weights_(self) -> list[NDArray[np.float64]]:
-        """Output weights of each network, shapes (L_m, n_outputs)."""
-        return [beta[:n] for beta, n in zip(self.fitted_.weights, self.n_hidden_, strict=True)]
-
-    @property
-    def direct_weights_(self) -> list[NDArray[np.float64]] | None:
-        """With direct links, shapes (d_m, n_outputs)."""
-        if not any(member.layer.direct_link for member in self.members_):
-            return None
-        return [beta[n:] for beta, n in zip(self.fitted_.weights, self.n_hidden_, strict=True)]
-
-    @property
-    def decorrelation_(self) -> float:
-        """lambda."""
-        return self.fitted_.solved.decorrelation
-
-    @property
-    def ridge_(self) -> NDArray[np.float64]:
-        """r of each network."""
-        return self.fitted_.solved.ridge
-
-    @property
-    def trend_(self) -> Trend | None:
-        """The linear part of the output."""
-        return self.fitted_.trend.trend
-
-    @property
-    def network_share_(self) -> NDArray[np.float64]:
-        """The networks' part of each output."""
-        return self.fitted_.trend.share
-
-    @property
-    def solution_(self) -> Solution:
-        """How the output weights were found."""
-        return self.fitted_.solved.solution
-
-    @property
-    def choice_(self) -> Choice | None:
-        """The table of scores from which "auto" chose."""
-        return self.fitted_.solved.choice
-
-    @property
-    def loss_curve_(self) -> NDArray[np.float64]:
-        """Ensemble training error from the naive start to the solution."""
-        return self.solution_.error_history
-
-    @property
-    def n_iter_(self) -> int:
-        """Iterations of the solver, one at least."""
-        return max(1, self.solution_.n_iter)
-
-    @property
-    def held_out_(self) -> HeldOutSums | None:
-        """Sums over the rows that were held out to choose on."""
-        return self.fitted_.held_out

@@ -1,0 +1,163 @@
+"""What users read of a fitted model: views of its one value, `fitted_`."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.fitting import FittedNetworks, HeldOutSums, Member, Trend
+from scne.ncl import Choice, EnsembleSystem, Solution
+from scne.rows import ColumnScaling
+
+if TYPE_CHECKING:
+    from scne.rows import Encoder
+
+
+class FittedAttributes:
+    """Of networks and ensembles."""
+
+    fitted_: FittedNetworks
+
+    @property
+    def n_outputs_(self) -> int:
+        """Outputs."""
+        return self.fitted_.n_outputs
+
+    @property
+    def target_scaling_(self) -> ColumnScaling:
+        """Of the output."""
+        return self.fitted_.target_scaling
+
+    @property
+    def system_(self) -> EnsembleSystem:
+        """G, H'y and y'y of all rows so far."""
+        if self.fitted_.sums is None:
+            raise AttributeError("This model holds no Gram matrix.")
+        return self.fitted_.sums
+
+    @property
+    def calibration_(self) -> NDArray[np.float64] | None:
+        """Absolute errors on rows that the weights had not seen, ascending, shape (m, n_outputs)."""
+        return None if self.fitted_.calibration is None else self.fitted_.calibration.errors
+
+    @property
+    def calibration_rows_(self) -> float:
+        """Rows that the errors in `calibration_` stand for."""
+        if self.fitted_.calibration is None:
+            raise AttributeError("This model knows no errors on held-out rows.")
+        return self.fitted_.calibration.n_rows
+
+    @property
+    def n_rows_(self) -> int | None:
+        """Rows of the fit, and of every `partial_fit` since."""
+        return self.fitted_.n_rows
+
+    @property
+    def encoder_(self) -> "Encoder":
+        """How the columns of files became numbers."""
+        if self.fitted_.columns.encoder is None:
+            raise AttributeError("This model was fitted on arrays, not on files.")
+        return self.fitted_.columns.encoder
+
+    @property
+    def data_(self) -> dict[str, Any]:
+        """Of a fit on files: the names of the targets."""
+        if self.fitted_.columns.data is None:
+            raise AttributeError("This model was fitted on arrays, not on files.")
+        return self.fitted_.columns.data
+
+    @property
+    def memory_note_(self) -> str | None:
+        """A sentence on a search that had to be shortened to keep to its memory budget."""
+        return self.fitted_.memory_note
+
+
+class EnsembleAttributes(FittedAttributes):
+    """Of ensembles."""
+
+    @property
+    def members_(self) -> tuple[Member, ...]:
+        """Hidden layers and how they were found."""
+        return self.fitted_.members
+
+    @property
+    def groups_(self) -> dict[str, NDArray[np.intp]]:
+        """Column positions of each network."""
+        return {member.name: member.layer.columns for member in self.members_}
+
+    @property
+    def column_groups_(self) -> dict[str, NDArray[np.intp]]:
+        """Column positions of each group that was given, by its name."""
+        return self.fitted_.columns.groups
+
+    @property
+    def n_hidden_(self) -> list[int]:
+        """Hidden nodes of each network."""
+        return [member.layer.n_nodes for member in self.members_]
+
+    @property
+    def input_weights_(self) -> list[NDArray[np.float64]]:
+        """Input weights of each network, shapes (d_m, L_m)."""
+        return [member.layer.weights for member in self.members_]
+
+    @property
+    def biases_(self) -> list[NDArray[np.float64]]:
+        """Biases of each network, shapes (L_m,)."""
+        return [member.layer.biases for member in self.members_]
+
+    @property
+    def output_weights_(self) -> list[NDArray[np.float64]]:
+        """Output weights of each network, shapes (L_m, n_outputs)."""
+        return [beta[:n] for beta, n in zip(self.fitted_.weights, self.n_hidden_, strict=True)]
+
+    @property
+    def direct_weights_(self) -> list[NDArray[np.float64]] | None:
+        """With direct links, shapes (d_m, n_outputs)."""
+        if not any(member.layer.direct_link for member in self.members_):
+            return None
+        return [beta[n:] for beta, n in zip(self.fitted_.weights, self.n_hidden_, strict=True)]
+
+    @property
+    def decorrelation_(self) -> float:
+        """lambda."""
+        return self.fitted_.solved.decorrelation
+
+    @property
+    def ridge_(self) -> NDArray[np.float64]:
+        """r of each network."""
+        return self.fitted_.solved.ridge
+
+    @property
+    def trend_(self) -> Trend | None:
+        """The linear part of the output."""
+        return self.fitted_.trend.trend
+
+    @property
+    def network_share_(self) -> NDArray[np.float64]:
+        """The networks' part of each output."""
+        return self.fitted_.trend.share
+
+    @property
+    def solution_(self) -> Solution:
+        """How the output weights were found."""
+        return self.fitted_.solved.solution
+
+    @property
+    def choice_(self) -> Choice | None:
+        """The table of scores from which "auto" chose."""
+        return self.fitted_.solved.choice
+
+    @property
+    def loss_curve_(self) -> NDArray[np.float64]:
+        """Ensemble training error from the naive start to the solution."""
+        return self.solution_.error_history
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations of the solver, one at least."""
+        return max(1, self.solution_.n_iter)
+
+    @property
+    def held_out_(self) -> HeldOutSums | None:
+        """Sums over the rows that were held out to choose on."""
+        return self.fitted_.held_out
