@@ -451,3 +451,18 @@ def test_statistics_of_nothing_leave_the_others_as_they_are():
     for pair in (some.combined(nothing), nothing.combined(some)):
         assert isinstance(pair, ColumnStatistics)
         assert (pair.weight, pair.mean[0], pair.squares[0], pair.smallest[0], pair.largest[0]) == (2, 2, 2, 1, 3)
+
+
+def test_layers_on_few_rows_at_a_time(monkeypatch):
+    """Scaled features are held for a part of the rows only; the outputs are those of all rows together."""
+    rng = np.random.default_rng(0)
+    scaling = ColumnScaling(rng.standard_normal(8), rng.uniform(1, 2, 8))
+    layers = [
+        HiddenLayer(np.arange(8), scaling, rng.standard_normal((8, width)), rng.standard_normal(width), "tanh", link)
+        for width, link in ((5, False), (3, True))
+    ]
+    X = rng.standard_normal((1_000, 8))
+    whole = joint_outputs(layers, X)
+    assert whole.shape == (1_000, 16)
+    monkeypatch.setattr("scne.networks._layer._SCALED_TOGETHER", 8 * 150)
+    np.testing.assert_allclose(joint_outputs(layers, X), whole, rtol=1e-13)

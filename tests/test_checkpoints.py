@@ -18,6 +18,7 @@ from commands import SCNE
 from scne import SCNERegressor, SCNRegressor, listening, open_rows
 from scne.estimators import Checkpoint, CheckpointError
 from scne.fitting._identity import canonical, differences, fit_identity
+from scne.rows import identity_of_files
 
 pytestmark = pytest.mark.filterwarnings("ignore::scne.ScneWarning")
 
@@ -492,3 +493,39 @@ def test_a_command_that_is_stopped_without_a_checkpoint_names_the_option(data, t
     assert process.returncode == 143
     assert "with --checkpoint FOLDER" in error
     assert sorted(file.name for file in tmp_path.iterdir()) == ["data"]
+
+
+def test_large_files_are_told_apart_by_stretches_of_them(tmp_path, monkeypatch):
+    """Beyond a size not all of the content is read, but its beginning, its end and stretches between them."""
+    monkeypatch.setattr("scne.rows._identity._WHOLE_BYTES", 1_000)
+    monkeypatch.setattr("scne.rows._identity._STRETCH_BYTES", 64)
+    monkeypatch.setattr("scne.rows._identity._MOST_STRETCHES", 4)
+    path = tmp_path / "a.csv"
+    line = "1.25,2.50,3.75\n"
+    path.write_text("a,b,y\n" + line * 400)
+    size, when = path.stat().st_size, path.stat().st_mtime_ns
+
+    def content():
+        return identity_of_files(open_rows(path, target="y"))["data content"]
+
+    def changed(place):
+        held = bytearray(path.read_bytes())
+        held[place] = ord("9") if held[place : place + 1].isdigit() else held[place]
+        path.write_bytes(held)
+        os.utime(path, ns=(when, when))
+        assert path.stat().st_size == size
+
+    before = content()
+    # Four stretches of 64 bytes: from the first byte, from one and two thirds of the rest, and up to the last.
+    starts = [(size - 64) * number // 3 for number in range(4)]
+    for start in starts:
+        held = path.read_bytes()
+        place = next(p for p in range(start + 8, start + 64) if held[p : p + 1].isdigit())
+        changed(place)
+        assert content() != before
+        path.write_bytes(held)
+        os.utime(path, ns=(when, when))
+    changed(next(p for p in range(starts[1] + 70, size) if path.read_bytes()[p : p + 1].isdigit()))
+    assert content() == before
+    monkeypatch.setattr("scne.rows._identity._WHOLE_BYTES", size)
+    assert content() != before

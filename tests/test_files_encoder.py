@@ -332,3 +332,10 @@ class TestRefused:
 def test_rows_without_any_weight_are_refused(tmp_path):
     with pytest.raises(DataError, match="holds no rows with a weight"):
         encoder_of(tmp_path, {"x": [1.0, 2.0], "w": [0.0, 0.0]}, weight="w")
+
+
+def test_thirty_two_levels_are_kept_unless_told_otherwise(tmp_path):
+    texts = [f"level {row % 40:02d}" for row in range(400)]
+    encoder = encoder_of(tmp_path, {"c": texts})
+    assert len(encoder.encodings[0].levels) == 32
+    assert len(encoder.names) == 33

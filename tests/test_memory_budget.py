@@ -236,3 +236,34 @@ def test_shapes_of_the_benchmark_keep_to_their_budget(shape):
     benchmark = Path(__file__).parents[1] / "benchmarks" / "memory.py"
     done = subprocess.run([sys.executable, benchmark, "--shapes", shape], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_reading_takes_follows_from_the_footer(tmp_path):
+    """Numbers of the model of memory, computed by hand from how the files were cut."""
+    few, many = tmp_path / "few.parquet", tmp_path / "many.parquet"
+    write(few, 4_000, 9)
+    write(many, 4_000, 9, 100)
+    schema = pq.read_schema(few)
+    for path, texts in ((few, 0.0), (many, 0.0), (few, 100.0)):
+        group = 4_000 if path == few else 100
+        cost = ParquetFormat().cost(path, schema, 1_000, texts)
+        assert cost.footer == pytest.approx(9.3 * footer_bytes(path))
+        # Pages of ten columns take more than these rows, which are decoded whole.
+        assert cost.piece == (1 << 24) + (80.0 + texts) * max(group, 1_000)
+
+
+def test_a_group_of_many_rows_is_streamed(tmp_path):
+    path = write(tmp_path / "a.parquet", 600_000, 3)
+    schema, metadata = pq.read_schema(path), pq.read_metadata(path)
+    sizes = [metadata.row_group(0).column(place).total_uncompressed_size for place in range(4)]
+    cost = ParquetFormat().cost(path, schema, 1_000, 0.0)
+    assert cost.piece == sum(65_536 + min(2.0 * size, 2_400_000) for size in sizes)
+    assert cost.piece < 8 * 4 * 600_000
+
+
+def test_texts_count_as_they_are_stored_when_a_way_of_reading_is_chosen(tmp_path):
+    """A group of long texts is streamed although its rows are few: by eight bytes a value it would be decoded whole."""
+    table = pa.table({f"t{k}": [f"{k} {row} " * 40 for row in range(20_000)] for k in range(4)})
+    pq.write_table(table, tmp_path / "a.parquet", use_dictionary=False)
+    cost = ParquetFormat().cost(tmp_path / "a.parquet", table.schema, 1_000, 400.0)
+    assert cost.piece == 4 * (65_536 + 2_400_000)

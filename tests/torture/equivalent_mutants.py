@@ -77,6 +77,62 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "_FEW_RAMPS, _MANY_RAMPS, _MANY_ROWS, _MOST_IN_ALL = 8, 12, 12_000, 256",
         "256 -> 257",
     ): "no number of columns from 2 to 128 divides 257, a prime, and with others the limits of a column decide",
+    (
+        "rows/_formats.py",
+        "while start < length:",
+        "< -> <=",
+    ): "a piece without rows is never handed on",
+    (
+        "networks/_search_rows.py",
+        "parts = [rows] if validation is None or kept is None else [rows.take(kept), rows.take(np.sort(validation))]",
+        "or -> and",
+    ): "both are None, or neither is",
+    (
+        "networks/_search_rows.py",
+        'places = xp.clip(xp.searchsorted(self._reached, wanted, side="right"), 0, n - 1)',
+        "- -> +",
+    ): "shares are below one, and only rounding could reach beyond the last row",
+    (
+        "rows/_batches.py",
+        "if np.isfinite(values.sum()):",
+        "np.isfinite(values.sum()) -> False",
+    ): "a short cut: what follows finds the same by looking at every value",
+    (
+        "rows/_csv_format.py",
+        "texts = (batch.column(0) for batch in self.batches(path, pa.schema([(name, pa.string())]), 1 << 14, 0))",
+        "<< -> >>",
+    ): _AT_A_TIME,
+    ("rows/_csv_format.py", "for batch in self.batches(path, last_column, 1 << 14, 0):", "1 -> 2"): _AT_A_TIME,
+    (
+        "rows/_files.py",
+        "read_rows = rows * max(1, min(_READ_ROWS, _READ_NUMBERS // max(1, len(names))) // rows)",
+        "1 -> 2",
+    ): _AT_A_TIME,
+    ("rows/_parquet_footer.py", "if file.seek(0, 2) < 12:", "< -> <="): "no file of twelve bytes has a schema",
+    (
+        "rows/_files.py",
+        "if schema == self.schema and marks == self.missing_texts:",
+        "schema == self.schema and marks == self.missing_texts -> False",
+    ): "a short cut: the copy that is made reads the same",
+    ("rows/_parquet_format.py", "if length > _LONG_FOOTER:", "> -> >="): "either way of reading a footer says the same",
+    (
+        "networks/_layer.py",
+        "if is_numpy(inputs) and len(inputs) > rows:",
+        "is_numpy(inputs) and len(inputs) > rows -> False",
+    ): _AT_A_TIME,
+    ("rows/_reading_cost.py", "_FIRST_ROWS, _FIRST_BYTES = 8_192, 1 << 24", "1 -> 2"): _AT_A_TIME,
+    ("rows/_reading_cost.py", "for batch in files.batches(rows=512):", "512 -> 513"): _AT_A_TIME,
+    ("rows/_encoded.py", "_AHEAD = 2", "2 -> 3"): _AT_A_TIME,
+    (
+        "ncl/_path.py",
+        "per_chunk = max(1, CHUNK_NUMBERS // max(1, self._system.n_nodes * self._system.n_outputs))",
+        "1 -> 2",
+    ): _AT_A_TIME,
+    (
+        "rows/_ramps.py",
+        "order = xp.argsort(columns, axis=1, stable=True)",
+        "True -> False",
+    ): "rows of equal values are interchangeable: only their values and the sum of their weights count",
 }
 
 # Where a basis has recorded kernels, which takes a GPU.

@@ -175,8 +175,8 @@ def _impolite(job: Job, outcome: Outcome, number: int, place: Path) -> str:
     before, now = contents(job.before), contents(place)
     if outcome.status == 0:
         return ""
-    if outcome.status == -number and now == before and not outcome.err:
-        return ""  # It came before the command had begun.
+    if outcome.status == -number and not outcome.err and now in (before, job.after):
+        return ""  # It came before the command had begun, or after it had ended.
     if outcome.status not in STATUSES[number] or any(raw in outcome.err for raw in RAW):
         return str(outcome)
     if not outcome.err.strip():
