@@ -9,15 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from scne.estimators.inputs._data import (
+    GivenRows,
     check_prediction_inputs,
     gap_sentence,
     is_dask_collection,
     no_numbers,
+    watched_rows,
 )
 from scne.estimators.inputs._weight_scale import scaled_collection
-from scne.fitting import BlockStatistics, block_statistics, combined_statistics, refuse_unfit_arrays
+from scne.fitting import BlockStatistics, TrainingData, block_statistics, combined_statistics, refuse_unfit_arrays
 from scne.passes import (
     Cluster,
     ClusterRows,
@@ -126,6 +129,31 @@ def look_through(
     if statistics[0].weight == 0:
         raise ValueError("sample_weight is zero for every row; at least one row must count (non-zero weight).")
     return LookedThrough(rows, stacked(drawn), statistics, names, flat, weight_scale)
+
+
+def training_collections(
+    estimator: BaseEstimator, given: GivenRows, search_rows: int | None, seed: int
+) -> TrainingData:
+    """Rows of Dask collections, looked through where they lie, for a fit."""
+    for name in ("X_val", "y_val"):
+        if is_dask_collection(getattr(given, name)):
+            raise TypeError(
+                f"{name} is a Dask collection, but validation rows are watched in this process; pass {name}.compute()."
+            )
+    seen = look_through(given.X, given.y, given.sample_weight, given.client, search_rows, seed)
+    estimator.n_features_in_ = seen.rows.n_columns
+    if seen.column_names is not None:
+        estimator.feature_names_in_ = np.array(seen.column_names, dtype=object)
+    watched = watched_rows(estimator, given.X_val, given.y_val, seen.sample)
+    return TrainingData(
+        seen.rows,
+        seen.sample,
+        watched,
+        seen.column_names,
+        seen.flat_target,
+        statistics=seen.statistics,
+        weight_scale=seen.weight_scale,
+    )
 
 
 class _Gap(NamedTuple):

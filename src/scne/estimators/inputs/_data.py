@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from scne.estimators.inputs._weight_scale import SettledWeights, scaled_files, scaled_weights
-from scne.fitting import Checkpoint, MemoryPlan, TrainingData, check_target_sizes, check_threads, refuse_unfit_arrays
-from scne.passes import DeviceEngine, Engine, check_client
-from scne.rows import ArrayRows, FeatureGroup, WeightScale, all_finite, is_foreign
+from scne.estimators.inputs._weight_scale import SettledWeights, scaled_weights
+from scne.fitting import Checkpoint, MemoryPlan, TrainingData, check_target_sizes, refuse_unfit_arrays
+from scne.passes import DeviceEngine, Engine
+from scne.rows import ArrayRows, WeightScale, all_finite, is_foreign
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -90,9 +90,13 @@ def check_training_data(
         Of a fit on files.
     """
     if is_file_rows(given.X):
-        return _training_files(estimator, given, search_rows, seed, checkpoint, plan)
+        from scne.estimators.inputs._files import training_files
+
+        return training_files(estimator, given, search_rows, seed, checkpoint, plan)
     if is_dask_collection(given.X):
-        return _training_collections(estimator, given, search_rows, seed)
+        from scne.estimators.inputs._dask import training_collections
+
+        return training_collections(estimator, given, search_rows, seed)
     if is_foreign(given.X):
         from scne.estimators.inputs._tensors import check_tensors
 
@@ -109,7 +113,7 @@ def check_training_data(
         raise ValueError(
             f"X has 1 sample (n_samples = 1), but {type(estimator).__name__} needs at least 2 rows to learn from."
         )
-    watched = _watched_rows(estimator, X_val, y_val, rows)
+    watched = watched_rows(estimator, X_val, y_val, rows)
     names = getattr(estimator, "feature_names_in_", None)
     search = rows
     if search_rows is not None and rows.n_rows > search_rows:
@@ -126,7 +130,8 @@ def check_training_data(
     )
 
 
-def _watched_rows(estimator: BaseEstimator, X_val: Any, y_val: Any, rows: ArrayRows) -> ArrayRows | None:
+def watched_rows(estimator: BaseEstimator, X_val: Any, y_val: Any, rows: ArrayRows) -> ArrayRows | None:
+    """Validation rows that the user gave, checked against those of the fit."""
     if (X_val is None) != (y_val is None):
         passed, missing = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
         raise ValueError(f"{passed} was passed without {missing}; validation rows need both.")
@@ -140,74 +145,6 @@ def _watched_rows(estimator: BaseEstimator, X_val: Any, y_val: Any, rows: ArrayR
             f"y_val has {watched.targets.shape[1]} outputs, but y has {rows.targets.shape[1]}; they must be alike."
         )
     return watched
-
-
-def _training_collections(
-    estimator: BaseEstimator, given: GivenRows, search_rows: int | None, seed: int
-) -> TrainingData:
-    for name in ("X_val", "y_val"):
-        if is_dask_collection(getattr(given, name)):
-            raise TypeError(
-                f"{name} is a Dask collection, but validation rows are watched in this process; pass {name}.compute()."
-            )
-    from scne.estimators.inputs._dask import look_through
-
-    seen = look_through(given.X, given.y, given.sample_weight, given.client, search_rows, seed)
-    estimator.n_features_in_ = seen.rows.n_columns
-    if seen.column_names is not None:
-        estimator.feature_names_in_ = np.array(seen.column_names, dtype=object)
-    watched = _watched_rows(estimator, given.X_val, given.y_val, seen.sample)
-    return TrainingData(
-        seen.rows,
-        seen.sample,
-        watched,
-        seen.column_names,
-        seen.flat_target,
-        statistics=seen.statistics,
-        weight_scale=seen.weight_scale,
-    )
-
-
-def _training_files(
-    estimator: BaseEstimator,
-    given: GivenRows,
-    search_rows: int | None,
-    seed: int,
-    checkpoint: Checkpoint | None,
-    plan: MemoryPlan | None,
-) -> TrainingData:
-    for name in ("y", "sample_weight", "X_val", "y_val"):
-        if getattr(given, name) is not None:
-            raise ValueError(
-                f"{name} was passed beside rows in files; open_rows names the target and weight columns, and "
-                "validation rows are held out with validation_fraction."
-            )
-    files = given.X
-    if not files.target_names:
-        raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
-    from scne.estimators.inputs._files import learn_files
-
-    cluster = None if given.client is None else check_client(given.client)
-    files = scaled_files(files, cluster)
-    threads = check_threads(estimator.n_jobs) if plan is None else plan.threads
-    learned = learn_files(files, search_rows, seed, checkpoint, cluster, threads, plan)
-    encoder = learned.encoder
-    if learned.source.n_rows < 2:
-        raise ValueError(f"{files.path} holds 1 row, but a fit needs at least 2.")
-    estimator.n_features_in_ = len(encoder.names)
-    estimator.feature_names_in_ = np.array(encoder.names, dtype=object)
-    groups = tuple(FeatureGroup(name, columns) for name, columns in encoder.groups.items())
-    return TrainingData(
-        rows=learned.source,
-        search=learned.sample,
-        watched=None,
-        column_names=list(encoder.names),
-        flat_target=len(files.target_names) == 1,
-        groups=groups,
-        encoder=encoder,
-        statistics=learned.statistics,
-        weight_scale=files.weight_scale,
-    )
 
 
 def check_prediction_inputs(estimator: BaseEstimator, X: Any) -> Any:

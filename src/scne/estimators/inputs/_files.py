@@ -7,20 +7,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
+from scne.estimators.inputs._data import GivenRows
+from scne.estimators.inputs._weight_scale import scaled_files
 from scne.fitting import (
     BlockStatistics,
     Checkpoint,
     Form,
     MemoryPlan,
+    TrainingData,
+    check_threads,
     open_engine,
     statistics_form,
     statistics_hold,
     statistics_to_store,
     stored_statistics,
 )
-from scne.passes import Cluster, ClusterRows, Engine, announce, learn_files_on_cluster, rows_on_cluster, stripe_rows
-from scne.rows import ArrayRows, RowSource, release_memory
+from scne.passes import (
+    Cluster,
+    ClusterRows,
+    Engine,
+    announce,
+    check_client,
+    learn_files_on_cluster,
+    rows_on_cluster,
+    stripe_rows,
+)
+from scne.rows import ArrayRows, FeatureGroup, RowSource, release_memory
 
 if TYPE_CHECKING:
     from scne.rows import Encoder, EncoderLearner, FileRows
@@ -48,6 +62,47 @@ class LearnedFiles:
     sample: ArrayRows
     encoder: "Encoder"
     statistics: BlockStatistics
+
+
+def training_files(
+    estimator: BaseEstimator,
+    given: GivenRows,
+    search_rows: int | None,
+    seed: int,
+    checkpoint: Checkpoint | None,
+    plan: MemoryPlan | None,
+) -> TrainingData:
+    """Rows of files, of which a first pass learns the encoder and draws the sample, for a fit."""
+    for name in ("y", "sample_weight", "X_val", "y_val"):
+        if getattr(given, name) is not None:
+            raise ValueError(
+                f"{name} was passed beside rows in files; open_rows names the target and weight columns, and "
+                "validation rows are held out with validation_fraction."
+            )
+    files = given.X
+    if not files.target_names:
+        raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
+    cluster = None if given.client is None else check_client(given.client)
+    files = scaled_files(files, cluster)
+    threads = check_threads(estimator.n_jobs) if plan is None else plan.threads
+    learned = learn_files(files, search_rows, seed, checkpoint, cluster, threads, plan)
+    encoder = learned.encoder
+    if learned.source.n_rows < 2:
+        raise ValueError(f"{files.path} holds 1 row, but a fit needs at least 2.")
+    estimator.n_features_in_ = len(encoder.names)
+    estimator.feature_names_in_ = np.array(encoder.names, dtype=object)
+    groups = tuple(FeatureGroup(name, columns) for name, columns in encoder.groups.items())
+    return TrainingData(
+        rows=learned.source,
+        search=learned.sample,
+        watched=None,
+        column_names=list(encoder.names),
+        flat_target=len(files.target_names) == 1,
+        groups=groups,
+        encoder=encoder,
+        statistics=learned.statistics,
+        weight_scale=files.weight_scale,
+    )
 
 
 def learn_files(
