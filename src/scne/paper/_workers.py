@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from scne.paper._threads import limit_threads
@@ -31,7 +31,8 @@ def run_in_workers(
     pool = ProcessPoolExecutor(min(jobs, len(indices)), context, initializer=_start_worker, initargs=(share,))
     done = False
     try:
-        waiting: dict[Future[Any], int] = {pool.submit(task, argument, index): index for index in indices}
+        with _without_ctrl_c():
+            waiting: dict[Future[Any], int] = {pool.submit(task, argument, index): index for index in indices}
         while waiting:
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 yield waiting.pop(future), future.result()
@@ -46,6 +47,22 @@ def run_in_workers(
             # While the pool's own thread is still closing its pipes, Python may write to them as it ends.
             if manager is not None:
                 manager.join(timeout=10)
+
+
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Keep Ctrl-C from processes that are started inside, as long as they live; here it waits until the end.
+
+    A new process needs a second for its imports, and would answer with a traceback before `_start_worker` runs in it.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start_worker(n_threads: int) -> None:
