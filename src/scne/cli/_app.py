@@ -214,7 +214,7 @@ def predict(
 
     check_output(out, {"the model": model, "the data": data}, is_data=True)
     fitted = load_model(model).set_params(device=device)
-    widths = None if interval is None else half_widths(fitted, interval)
+    widths = None if interval is None else half_widths(fitted.calibration_, interval)
     ends = ("predicted",) if widths is None else ("predicted", "lower", "upper")
     targets = fitted.data_["target_names"] if hasattr(fitted, "data_") else []
     names = [f"{name}_{end}" for name in targets for end in ends]

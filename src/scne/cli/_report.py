@@ -120,7 +120,7 @@ def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: 
     rows = open_truth(model, data_path, targets)
     widths, no_widths = None, ""
     try:
-        widths = half_widths(model, LEVEL)
+        widths = half_widths(model.calibration_, LEVEL)
     except ValueError as error:
         no_widths = str(error)
     judged = judge(model, rows, widths, SAMPLE_ROWS, seed)

@@ -29,7 +29,7 @@ def _inputs(model) -> np.ndarray:
 def _targets(model, n_rows: int) -> np.ndarray:
     n_outputs = model.n_outputs_
     targets = np.linspace(-1, 1, n_rows * n_outputs).reshape(n_rows, n_outputs)
-    return targets[:, 0] if model._flat_target else targets
+    return targets[:, 0] if model.fitted_.columns.flat_target else targets
 
 
 def _predict(rng, model, path):
