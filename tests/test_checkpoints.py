@@ -529,3 +529,9 @@ def test_large_files_are_told_apart_by_stretches_of_them(tmp_path, monkeypatch):
     assert content() == before
     monkeypatch.setattr("scne.rows._identity._WHOLE_BYTES", size)
     assert content() != before
+    # Of very many files the beginning and the end alone.
+    monkeypatch.setattr("scne.rows._identity._WHOLE_BYTES", 1_000)
+    monkeypatch.setattr("scne.rows._identity._MOST_STRETCHES", 1)
+    before = content()
+    changed(next(p for p in range(size // 2 - 8, size) if path.read_bytes()[p : p + 1] in b"0123456"))
+    assert content() == before

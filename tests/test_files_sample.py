@@ -128,3 +128,16 @@ def test_refused():
         SampleDrawer(1, 0).combined(SampleDrawer(1, 1))
     with pytest.raises(ValueError, match="No rows"):
         SampleDrawer(1, 0).finish()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_thinning_keeps_exactly_the_smallest_keys(seed):
+    rng = np.random.default_rng(seed)
+    drawer, size, start = SampleDrawer(3_000, seed), 3_000, 0
+    while start < 30_000:
+        n = int(rng.integers(1, 4_000))
+        drawer.update(pa.record_batch({"x": range(start, start + n)}), start)
+        start += n
+    drawn = drawer.finish()
+    assert len(drawn.positions) == size
+    np.testing.assert_array_equal(drawn.positions, np.sort(np.argsort(row_keys(seed, 0, start))[:size]))

