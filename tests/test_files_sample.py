@@ -130,14 +130,11 @@ def test_refused():
         SampleDrawer(1, 0).finish()
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_thinning_keeps_exactly_the_smallest_keys(seed):
-    rng = np.random.default_rng(seed)
-    drawer, size, start = SampleDrawer(3_000, seed), 3_000, 0
-    while start < 30_000:
-        n = int(rng.integers(1, 4_000))
-        drawer.update(pa.record_batch({"x": range(start, start + n)}), start)
-        start += n
-    drawn = drawer.finish()
-    assert len(drawn.positions) == size
-    np.testing.assert_array_equal(drawn.positions, np.sort(np.argsort(row_keys(seed, 0, start))[:size]))
+def test_thinning_keeps_exactly_the_smallest_keys():
+    """Of many seeds, because a partition at the wrong place is right for most of them."""
+    rows = pa.record_batch({"x": range(1_500)})
+    for seed in range(600):
+        drawer = SampleDrawer(1_500, seed)
+        drawer.update(rows, 0)
+        drawn = drawer.finish(200).positions
+        np.testing.assert_array_equal(drawn, np.sort(np.argsort(row_keys(seed, 0, 1_500))[:200]))

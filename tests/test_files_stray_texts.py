@@ -237,3 +237,10 @@ def test_a_column_is_judged_by_all_rows_and_not_by_the_first(tmp_path):
     for batch in rows.batches():
         learner.update(batch)
     assert learner.finish().kinds == {"x": "category"}
+
+
+def test_a_column_of_text_that_begins_with_numbers_is_no_stray(tmp_path):
+    """All rows decide: the first batch alone holds numbers and a text, the first block of the file mostly texts."""
+    values = ["7", "b", *["1"] * 20_000, *["a", "c"] * 15_000]
+    path = write(tmp_path / "codes.csv", values, beside=np.arange(len(values)) % 2)
+    assert kinds(path) == {"x": "category"}

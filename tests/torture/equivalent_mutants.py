@@ -81,7 +81,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "rows/_formats.py",
         "while start < length:",
         "< -> <=",
-    ): "a piece without rows is never handed on",
+    ): "a piece without rows may follow, and whoever reads on passes over it",
     (
         "networks/_search_rows.py",
         "parts = [rows] if validation is None or kept is None else [rows.take(kept), rows.take(np.sort(validation))]",
@@ -139,11 +139,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "whole = np.abs(ratios - np.rint(ratios)) <= facts.tolerance * ratios",
         "<= -> <",
     ): "a tolerance for rounding, which no ratio meets exactly but that of whole numbers, whose difference is zero",
-    (
-        "rows/_sample.py",
-        "self._limit = np.partition(keys, size - 1)[size - 1]",
-        "1 -> 2",
-    ): "NumPy's partition at one place leaves the next smallest number at the place after it",
 }
 
 # Where a basis has recorded kernels, which takes a GPU.

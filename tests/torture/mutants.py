@@ -4,7 +4,8 @@
 
 Each mutant is one changed place of `ncl`, `networks` or `rows`, in a copy of the repository in a temporary folder. The
 tests that run that place are run, fast and small ones first, until one fails. A mutant that no test notices has
-survived.
+survived. Mutants that no test can notice, each with its reason in `equivalent_mutants.py`, are drawn beside the sample
+and counted apart.
 """
 
 from __future__ import annotations
@@ -207,8 +208,8 @@ def report(verdicts: dict[MutationPoint, Verdict]) -> str:
     lines += [f"{kind}: {counts[kind, 'caught']} of {n_kinds[kind]} caught" for kind in kinds]
     n, caught, equivalent = len(verdicts), counts["caught"], counts["equivalent"]
     lines.append(
-        f"{caught} of {n} caught ({100 * caught / max(n, 1):.1f} %); {equivalent} equivalent, "
-        f"{n - caught - equivalent} survived: {share_caught(verdicts):.1f} % of those that can be noticed"
+        f"{caught} of {n - equivalent} that can be noticed are caught ({share_caught(verdicts):.1f} %); {equivalent} "
+        f"drawn beside them are equivalent ({100 * caught / max(n, 1):.1f} % of all)"
     )
     return "\n".join(lines)
 
@@ -220,10 +221,17 @@ def share_caught(verdicts: dict[MutationPoint, Verdict]) -> float:
     return 100 * caught / max(caught + rest, 1)
 
 
+def drawn(points: list[MutationPoint], n: int, seed: int) -> list[MutationPoint]:
+    """Points in random order until `n` of them can be noticed; those known to be equivalent are reported as well."""
+    order = random.Random(seed).sample(points, len(points))
+    ends = list(accumulate(not _reason(point) for point in order))
+    return [point for point, end in zip(order, [0, *ends], strict=False) if end < n]
+
+
 def main() -> int:
     """Draw, try, report; 1 when fewer than 90 % of those that can be noticed were."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sample", type=int, default=200, help="how many mutants (200)")
+    parser.add_argument("--sample", type=int, default=200, help="how many mutants that can be noticed (200)")
     parser.add_argument("--seed", type=int, default=0, help="which sample (0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
     parser.add_argument("--budget", type=float, default=10.0, help="seconds of tests for each mutant, at most (10)")
@@ -235,7 +243,7 @@ def main() -> int:
     preload()
     tests = recorded_map(ROOT, STORE, FOLDERS, arguments.jobs)
     points = [point for point in points_of(ROOT, FOLDERS) if not needs_pytorch(point) and arguments.only in point.path]
-    sample = random.Random(arguments.seed).sample(points, min(arguments.sample, len(points)))
+    sample = drawn(points, arguments.sample, arguments.seed)
     start = time.monotonic()
     verdicts = without_accidents(try_all(sample, tests, arguments.budget, arguments.jobs), tests)
     text = report(verdicts)
