@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from ensembles import plain_ensemble
 from sklearn.base import clone
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor, open_rows
@@ -30,10 +31,10 @@ ARRAY_MODELS = {
     "rvfl without links": RVFLRegressor(12, direct_link=False, activation="tanh", random_state=4),
     "scn that watches": SCNRegressor(6, validation_fraction=0.3, target_scaling="0-1", **few),
     "dnne": DNNERegressor(RVFLRegressor(8), n_estimators=3, random_state=4),
-    "scne of groups": SCNERegressor(SCNRegressor(5, **few), groups={"b": [0, 1], "a": [2, 3]}, random_state=4),
-    "scne on a line": SCNERegressor(SCNRegressor(5, **few), groups=[[0, 3], [1]], trend="linear", random_state=4),
+    "scne of groups": plain_ensemble(SCNRegressor(5, **few), groups={"b": [0, 1], "a": [2, 3]}, random_state=4),
+    "scne on a line": plain_ensemble(SCNRegressor(5, **few), groups=[[0, 3], [1]], trend="linear", random_state=4),
     # Its trend reads the columns as its networks do, but for the limit of far values.
-    "scne standard on a line": SCNERegressor(
+    "scne standard on a line": plain_ensemble(
         SCNRegressor(5, scaling="standard", **few), n_estimators=2, trend="linear", random_state=4
     ),
     "scne judged": SCNERegressor(n_estimators=2, random_state=4),
@@ -46,7 +47,7 @@ DATED_MODELS = {
     "ramps": SCNERegressor(n_estimators=2, random_state=4),
     "standard": SCNRegressor(6, dates="calendar", scaling="standard", **few),
     "none": SCNRegressor(6, dates="calendar", scaling="none", direct_link=True, clip_inputs=False, **few),
-    "linear": SCNERegressor(SCNRegressor(6, dates="calendar", **few), groups=[[0], [1, 3, 4]], trend="linear"),
+    "linear": plain_ensemble(SCNRegressor(6, dates="calendar", **few), groups=[[0], [1, 3, 4]], trend="linear"),
 }
 
 
@@ -157,7 +158,7 @@ def file_model(folder):
     }
     rows = open_rows(folder / "training.parquet", target="y", groups=groups)
     base = SCNRegressor(8, scaling="ramps", validation_fraction=0.3, **few)
-    return SCNERegressor(base, trend="judged", random_state=4).fit(rows)
+    return plain_ensemble(base, trend="judged", random_state=4).fit(rows)
 
 
 def file_predictions(model, table, folder):

@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from ensembles import plain_ensemble
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
@@ -96,7 +97,7 @@ def minimised(model, X, y):
 @settings(max_examples=15)
 def test_without_a_ridge_what_an_ensemble_minimises_does_not_rise(seed, n, road):
     X, y = make_rows(300, seed)
-    model = SCNERegressor(
+    model = plain_ensemble(
         SCNRegressor(5, **small),
         groups=GROUPS,
         ridge=0.0,
@@ -111,7 +112,7 @@ def test_without_a_ridge_what_an_ensemble_minimises_does_not_rise(seed, n, road)
 
 def test_near_the_joint_fit_the_error_of_an_ensemble_falls():
     X, y = make_rows()
-    model = SCNERegressor(SCNRegressor(5, **small), groups=GROUPS, ridge=1e-6, decorrelation=1.499, random_state=0)
+    model = plain_ensemble(SCNRegressor(5, **small), groups=GROUPS, ridge=1e-6, decorrelation=1.499, random_state=0)
     errors = [rmse(model.fit(X, y), X, y)] + [rmse(model.add_nodes(3, X, y), X, y) for _ in range(4)]
     assert (np.diff(errors) < 0).all()
     assert errors[-1] < 0.5 * errors[0]
@@ -119,8 +120,8 @@ def test_near_the_joint_fit_the_error_of_an_ensemble_falls():
 
 def test_new_nodes_obey_the_inequality():
     X, y = make_rows()
-    model = SCNERegressor(SCNRegressor(6, **small), n_estimators=1, random_state=0).fit(X, y).add_nodes(8, X, y)
-    (held,) = model.admissible_nodes().values()
+    model = plain_ensemble(SCNRegressor(6, **small), n_estimators=1, random_state=0).fit(X, y).add_nodes(8, X, y)
+    (held,) = model.admissible_nodes_.values()
     assert held.shape == (14,)
     assert held.all()
 
@@ -128,7 +129,7 @@ def test_new_nodes_obey_the_inequality():
 def test_every_network_is_grown_against_what_the_others_leave():
     X, y = make_rows()
     template = SCNRegressor(6, **small, ridge=0.0)
-    model = SCNERegressor(template, groups=GROUPS, decorrelation=1.49, ridge=1e-6, random_state=0).fit(X, y)
+    model = plain_ensemble(template, groups=GROUPS, decorrelation=1.49, ridge=1e-6, random_state=0).fit(X, y)
     with Engine(1) as engine:
         rows, scaling = ArrayRows(X, y[:, None]), model.target_scaling_
         site = BuildingSite(rows, None, None, None, scaling, draw_seed(0), engine)
@@ -156,17 +157,17 @@ def test_every_network_is_grown_against_what_the_others_leave():
 MODELS = {
     "scn": SCNRegressor(6, **small, ridge=1e-3),
     "rvfl": RVFLRegressor(10, ridge=1e-3),
-    "scne": SCNERegressor(SCNRegressor(6, **small, direct_link=True), groups=GROUPS, ridge=0.01),
+    "scne": plain_ensemble(SCNRegressor(6, **small, direct_link=True), groups=GROUPS, ridge=0.01),
     "dnne": DNNERegressor(RVFLRegressor(6, scope=2), n_estimators=2, ridge=0.01),
-    "scne after a trend": SCNERegressor(SCNRegressor(6, **small), groups=GROUPS, trend="linear", ridge=0.01),
-    "scne beside a trend": SCNERegressor(
+    "scne after a trend": plain_ensemble(SCNRegressor(6, **small), groups=GROUPS, trend="linear", ridge=0.01),
+    "scne beside a trend": plain_ensemble(
         SCNRegressor(6, **small, validation_fraction=0.3),
         groups=GROUPS,
         trend="judged",
         target_scaling="0-1",
         ridge=0.1,
     ),
-    "tuned": SCNERegressor(SCNRegressor.tuned(max_hidden=8, n_candidates=10), n_estimators=2, ridge=0.01),
+    "tuned": plain_ensemble(SCNRegressor.tuned(max_hidden=8, n_candidates=10), n_estimators=2, ridge=0.01),
 }
 
 
@@ -214,7 +215,7 @@ def test_held_out_rows_calibrate(name):
     assert np.mean((interval.lower <= t) & (t <= interval.upper)) == pytest.approx(0.9, abs=0.04)
     if isinstance(model, SCNERegressor):
         assert model.held_out_.system.n_rows == len(held)
-        assert model.group_importances().rows == "held-out rows"
+        assert model.group_importances_.rows == "held-out rows"
 
 
 def test_without_held_out_rows_there_are_no_intervals_until_new_rows_come():
@@ -305,7 +306,7 @@ def test_models_that_cannot_grow_say_so(tmp_path):
     X, y = make_rows()
     with pytest.raises(NotFittedError):
         SCNRegressor().add_nodes(3, X, y)
-    free = SCNERegressor(RVFLRegressor(5), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1)
+    free = plain_ensemble(RVFLRegressor(5), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1)
     refused(free.fit(X, y), "matrix_free is True", 3, X, y)
     # Without its system a model of a file can grow, because the sums are made anew.
     model = copy.deepcopy(MODELS["scne"]).set_params(random_state=0).fit(X, y)

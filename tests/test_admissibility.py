@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from ensembles import plain_ensemble
 
-from scne import SCNERegressor, SCNRegressor
+from scne import SCNRegressor
 from scne.networks import admissible_nodes, required_share
 
 
@@ -16,9 +17,9 @@ def test_the_system_tells_what_the_rows_tell(criterion, direct_link):
     base = SCNRegressor(
         12, criterion=criterion, direct_link=direct_link, n_candidates=20, search_rows=150, contraction=(0.9, 0.999)
     )
-    model = SCNERegressor(base, groups=[[0, 1], [1, 2]], random_state=0, ridge=1e-3, decorrelation=0.5).fit(X, y)
+    model = plain_ensemble(base, groups=[[0, 1], [1, 2]], random_state=0, ridge=1e-3, decorrelation=0.5).fit(X, y)
     target = (y - y.mean(axis=0)) / y.std(axis=0)
-    for member, held in zip(model.members_, model.admissible_nodes().values(), strict=True):
+    for member, held in zip(model.members_, model.admissible_nodes_.values(), strict=True):
         H = member.layer.outputs(X)
         n = member.layer.n_nodes
         for node in range(n):
@@ -34,7 +35,7 @@ def test_the_system_tells_what_the_rows_tell(criterion, direct_link):
                 size -= (present.T @ h) @ np.linalg.solve(gram, present.T @ h)
             xi = (e.T @ h) ** 2 / size - required_share(member.search.contractions[node], node + 1) * left
             assert held[node] == (xi.min() > 0)
-    answers = np.concatenate(list(model.admissible_nodes().values()))
+    answers = np.concatenate(list(model.admissible_nodes_.values()))
     assert answers.any()
     assert not answers.all()
 
@@ -43,8 +44,8 @@ def test_nodes_searched_on_all_rows_are_admissible_on_them():
     rng = np.random.default_rng(1)
     X = rng.uniform(size=(400, 2))
     y = np.sin(6 * X[:, 0]) + X[:, 1]
-    model = SCNERegressor(SCNRegressor(10, n_candidates=30), groups=[[0], [1]], random_state=0).fit(X, y)
-    assert all(held.all() for held in model.admissible_nodes().values())
+    model = plain_ensemble(SCNRegressor(10, n_candidates=30), groups=[[0], [1]], random_state=0).fit(X, y)
+    assert all(held.all() for held in model.admissible_nodes_.values())
 
 
 def admitted(H, y, contractions, criterion="orthogonal", ridge=0.0, **options):

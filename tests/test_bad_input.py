@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+from ensembles import plain_ensemble
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
@@ -20,7 +21,7 @@ NAMES = ["TEMP", "PRES", "SO2"]
 SMALL = {
     "rvfl": RVFLRegressor(4, random_state=0),
     "scn": SCNRegressor(3, n_candidates=10, random_state=0),
-    "scne": SCNERegressor(SCNRegressor(3, n_candidates=10), groups=[[0, 1], [1, 2]], random_state=0),
+    "scne": plain_ensemble(SCNRegressor(3, n_candidates=10), groups=[[0, 1], [1, 2]], random_state=0),
     "dnne": DNNERegressor(RVFLRegressor(4), n_estimators=3, random_state=0),
 }
 
@@ -276,13 +277,13 @@ GROUPS = {
 @pytest.mark.parametrize(("groups", "words"), GROUPS.values(), ids=GROUPS.keys())
 def test_bad_groups_get_a_sentence(groups, words):
     with pytest.raises((ValueError, TypeError)) as caught:
-        SCNERegressor(RVFLRegressor(3), groups=groups).fit(pandas_frame(), Y)
+        plain_ensemble(RVFLRegressor(3), groups=groups).fit(pandas_frame(), Y)
     assert_says(caught, words)
 
 
 def test_names_without_a_frame_get_a_sentence():
     with pytest.raises(ValueError, match="no column names") as caught:
-        SCNERegressor(RVFLRegressor(3), groups={"gas": ["SO2"]}).fit(X, Y)
+        plain_ensemble(RVFLRegressor(3), groups={"gas": ["SO2"]}).fit(X, Y)
     assert_says(caught, ["'gas'", "'SO2'", "0 to 2"])
 
 
@@ -314,7 +315,7 @@ RIDGES = {
 @pytest.mark.parametrize(("ridge", "words"), RIDGES.values(), ids=RIDGES.keys())
 def test_bad_ridges_get_a_sentence(ridge, words):
     with pytest.raises(ValueError, match="ridge") as caught:
-        SCNERegressor(RVFLRegressor(3), groups={"a": [0], "b": [1]}, ridge=ridge).fit(X, Y)
+        plain_ensemble(RVFLRegressor(3), groups={"a": [0], "b": [1]}, ridge=ridge).fit(X, Y)
     assert_says(caught, words)
 
 
@@ -324,13 +325,13 @@ def test_bad_ridges_get_a_sentence(ridge, words):
 @pytest.mark.parametrize("settings", [{}, {"ridge": 0.1}, {"decorrelation": 0.5}], ids=["both", "lambda", "ridge"])
 def test_without_a_matrix_nothing_can_be_chosen(settings):
     with pytest.raises(ValueError, match="matrix_free") as caught:
-        SCNERegressor(RVFLRegressor(3), n_estimators=2, matrix_free=True, **settings).fit(X, Y)
+        plain_ensemble(RVFLRegressor(3), n_estimators=2, matrix_free=True, **settings).fit(X, Y)
     assert_says(caught, ["'auto'", "numbers"])
 
 
 @pytest.mark.parametrize("solver", ["pinv", "cholesky"])
 def test_without_a_matrix_direct_solvers_are_refused(solver):
-    model = SCNERegressor(
+    model = plain_ensemble(
         RVFLRegressor(3), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1, solver=solver
     )
     with pytest.raises((ValueError, TypeError)) as caught:
@@ -339,7 +340,7 @@ def test_without_a_matrix_direct_solvers_are_refused(solver):
 
 
 def test_an_ensemble_without_a_matrix_cannot_be_solved_again():
-    model = SCNERegressor(RVFLRegressor(3), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1).fit(X, Y)
+    model = plain_ensemble(RVFLRegressor(3), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1).fit(X, Y)
     for call in (model.reweighted, model.decorrelation_path, model.decorrelation_bounds):
         with pytest.raises(ValueError, match="matrix_free"):
             call()

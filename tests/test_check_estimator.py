@@ -1,12 +1,13 @@
 """Every check that scikit-learn has for regressors and classifiers runs, and passes."""
 
 import pytest
+from ensembles import plain_classifier, plain_ensemble, single_classifier
 from sklearn.base import is_classifier
 from sklearn.linear_model import LinearRegression
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
-from scne import DNNERegressor, RVFLRegressor, SCNClassifier, SCNEClassifier, SCNERegressor, SCNRegressor
+from scne import DNNERegressor, RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor
 
 SMALL = {
     "rvfl": RVFLRegressor(10),
@@ -15,14 +16,14 @@ SMALL = {
     "scn by the paper": SCNRegressor(10, criterion="paper", scope_search="first", batch_size=4, direct_link=True),
     "scn in single precision": SCNRegressor(10, search_dtype="float32", memory_budget=0),
     "dnne": DNNERegressor(RVFLRegressor(10), n_estimators=3),
-    "scne": SCNERegressor(SCNRegressor(10), n_estimators=3),
+    "scne": plain_ensemble(SCNRegressor(10), n_estimators=3),
     "scne by the paper": SCNERegressor.paper(max_hidden=10, n_estimators=3),
-    "scne without a matrix": SCNERegressor(
+    "scne without a matrix": plain_ensemble(
         RVFLRegressor(10), n_estimators=3, matrix_free=True, decorrelation=0.5, ridge=0.1, solver="gauss-seidel"
     ),
-    "scn of classes": SCNClassifier(10),
-    "scn of classes that holds out nothing": SCNClassifier(10, validation_fraction=None),
-    "scne of classes": SCNEClassifier(SCNRegressor(6), n_estimators=2),
+    "scn of classes": single_classifier(10),
+    "scn of classes that holds out nothing": single_classifier(10, validation_fraction=None),
+    "scne of classes": plain_classifier(SCNRegressor(6), n_estimators=2),
 }
 # With scikit-learn 1.9; other versions have a few more or fewer.
 CHECKS_AT_LEAST = 55

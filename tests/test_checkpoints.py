@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from commands import SCNE
+from ensembles import plain_ensemble
 
-from scne import SCNERegressor, SCNRegressor, listening, open_rows
+from scne import SCNRegressor, listening, open_rows
 from scne.estimators import Checkpoint, CheckpointError
 from scne.fitting._identity import canonical, differences, fit_identity
 from scne.rows import identity_of_files
@@ -33,7 +34,7 @@ def table(n=300, seed=0):
 
 def model(**settings):
     base = SCNRegressor(5, n_candidates=10, validation_fraction=0.2)
-    return SCNERegressor(base, networks="across", n_estimators=2, random_state=0).set_params(**settings)
+    return plain_ensemble(base, networks="across", n_estimators=2, random_state=0).set_params(**settings)
 
 
 class Killed(BaseException):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from ensembles import plain_classifier, single_classifier
 from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -24,13 +25,17 @@ from scne.fitting._probabilities import class_outputs, fit_map, probabilities
 from scne.models import ModelFileError
 
 SMALL = {
-    "scn": SCNClassifier(25, n_candidates=20, random_state=0),
-    "scn that holds out nothing": SCNClassifier(25, n_candidates=20, validation_fraction=None, random_state=0),
+    "scn": single_classifier(25, n_candidates=20, random_state=0),
+    "scn that holds out nothing": single_classifier(25, n_candidates=20, validation_fraction=None, random_state=0),
     "scn, tuned": SCNClassifier.tuned(max_hidden=25, random_state=0),
-    "scne": SCNEClassifier(SCNRegressor.tuned(max_hidden=20), n_estimators=2, random_state=0),
-    "scne on a line": SCNEClassifier(SCNRegressor.tuned(max_hidden=20), n_estimators=2, trend="linear", random_state=0),
-    "scne by a mix": SCNEClassifier(SCNRegressor.tuned(max_hidden=20), n_estimators=2, trend="judged", random_state=0),
-    "scne of drawn nodes": SCNEClassifier(RVFLRegressor(20), n_estimators=3, random_state=0),
+    "scne": plain_classifier(SCNRegressor.tuned(max_hidden=20), n_estimators=2, random_state=0),
+    "scne on a line": plain_classifier(
+        SCNRegressor.tuned(max_hidden=20), n_estimators=2, trend="linear", random_state=0
+    ),
+    "scne by a mix": plain_classifier(
+        SCNRegressor.tuned(max_hidden=20), n_estimators=2, trend="judged", random_state=0
+    ),
+    "scne of drawn nodes": plain_classifier(RVFLRegressor(20), n_estimators=3, random_state=0),
 }
 every = pytest.mark.parametrize("name", SMALL)
 HELD_OUT = [name for name, model in SMALL.items() if name not in ("scn that holds out nothing", "scne of drawn nodes")]
@@ -118,7 +123,7 @@ def test_all_outputs_agree(name):
 @pytest.mark.parametrize("labels", [2, 3])
 def test_rows_far_out_have_probabilities_too(labels):
     X, y, _ = known_rows(labels, 300, seed=0)
-    model = SCNClassifier(10, direct_link=True, clip_inputs=False, random_state=0).fit(X, y)
+    model = single_classifier(10, direct_link=True, clip_inputs=False, random_state=0).fit(X, y)
     for scale in (1, 1e3, 1e12, 1e200):
         P = model.predict_proba(X * scale)
         assert np.isfinite(model.decision_function(X * scale)).all()
@@ -169,7 +174,7 @@ def test_frames_with_groups_by_name(frame):
     X = frame(dict(zip(names, data.data.T, strict=True)))
     series = pd.Series if frame is pd.DataFrame else pl.Series
     labels = series(data.target_names[data.target].tolist())
-    model = SCNEClassifier(
+    model = plain_classifier(
         SCNRegressor(10, n_candidates=20), groups={"sepal": names[:2], "petal": names[2:]}, random_state=0
     ).fit(X, labels)
     assert list(model.feature_names_in_) == names
@@ -320,7 +325,7 @@ def test_rows_in_files_are_refused(tmp_path):
     with pytest.raises(
         TypeError, match="X is rows in files, but classification takes arrays and data frames in memory"
     ):
-        SCNClassifier().fit(rows, None)
+        single_classifier().fit(rows, None)
 
 
 def test_the_map_is_the_most_likely_one():
@@ -359,4 +364,4 @@ def test_outputs_that_mislead_leave_the_share_of_each_class():
 
 def test_a_given_regressor_must_be_a_network():
     with pytest.raises(TypeError, match="must be an SCNRegressor, an RVFLRegressor or None"):
-        SCNEClassifier(SCNERegressor()).fit(*load_iris(return_X_y=True))
+        plain_classifier(SCNERegressor()).fit(*load_iris(return_X_y=True))

@@ -17,14 +17,16 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from commands import SCNE, run_here
+from ensembles import plain_ensemble
 from headless_chromium import Chromium, find_chromium
 from sklearn.metrics import mean_absolute_error, r2_score
 from test_paper_page import Outline
 
 import scne
-from scne import RVFLRegressor, SCNERegressor, SCNRegressor
+from scne import RVFLRegressor, SCNRegressor
 from scne.cli._report import make_report
 from scne.cli._report_importances import add_importances
+from scne.ncl import decorrelation_bounds
 from scne.report import Page
 
 GROUPS = {"gas": ["gas_a", "gas_b"], "weather": ["temp", "wind"], "clock": ["hour"]}
@@ -57,12 +59,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pa.parquet.write_table(test, place / "test.parquet")
     rows = scne.open_rows(place / "train.parquet", target="dust", groups=GROUPS)
     base = SCNRegressor.tuned(max_hidden=10, tuning_epochs=1)
-    model = SCNERegressor(base, networks="across", n_estimators=3, random_state=0).fit(rows)
+    model = plain_ensemble(base, networks="across", n_estimators=3, random_state=0).fit(rows)
     scne.save(model, place / "files.scne")
 
     base = SCNRegressor(10, n_candidates=20, validation_fraction=0.25)
     groups = {"gas": ["gas_a", "gas_b"], "rest": ["temp", "hour"]}
-    model = SCNERegressor(base, groups=groups, solver="jacobi", random_state=0)
+    model = plain_ensemble(base, groups=groups, solver="jacobi", random_state=0)
     model.fit(numeric(train), train["dust"].to_numpy())
     scne.save(model, place / "frame.scne", with_system=True)
 
@@ -200,7 +202,7 @@ def test_a_model_with_its_system_shows_networks_bounds_and_iterations(run: Calla
     assert "Convergence of the iterations" in headings
     assert "What is not on this page" not in headings
     model = scne.load(folder / "frame.scne")
-    bounds = model.decorrelation_bounds()
+    bounds = decorrelation_bounds(model.system_, model.ridge_)
     assert f"block Jacobi converges below {bounds.jacobi_exact:.4g}" in outline.text()
     assert model.solution_.message in outline.text()
     assert "--target dust --out frame.html --seed 3" in outline.text()

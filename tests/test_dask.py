@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from commands import SCNE
+from ensembles import plain_ensemble
 from sklearn.base import clone
 
 import scne
-from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
+from scne import DNNERegressor, RVFLRegressor, SCNRegressor
 from scne.passes import listening
 
 pytest.importorskip("distributed")
@@ -41,7 +42,7 @@ def make_rows(n=N_ROWS, seed=0):
 
 def make_model(**settings):
     base = SCNRegressor(12, search_rows=4_000, validation_fraction=0.2)
-    return SCNERegressor(base, groups=[[0, 1], [2, 3], [1, 2]], random_state=3, **settings)
+    return plain_ensemble(base, groups=[[0, 1], [2, 3], [1, 2]], random_state=3, **settings)
 
 
 def assert_same(model, local, X, y):
@@ -145,7 +146,7 @@ def write_files(folder, n=N_ROWS):
 
 
 def file_model():
-    return SCNERegressor(SCNRegressor(12, search_rows=4_000, validation_fraction=0.2), random_state=3)
+    return plain_ensemble(SCNRegressor(12, search_rows=4_000, validation_fraction=0.2), random_state=3)
 
 
 def test_files_on_a_cluster(cluster, tmp_path):

@@ -5,6 +5,7 @@ import datetime
 import numpy as np
 import pandas as pd
 import pytest
+from ensembles import plain_ensemble
 
 from scne import SCNERegressor, SCNRegressor, load, open_rows, save
 from scne.rows import (
@@ -118,7 +119,7 @@ def test_years_to_come_are_predicted_better():
     errors = {}
     for reading in ("calendar", "numbers"):
         base = SCNRegressor.tuned(dates=reading)
-        model = SCNERegressor(base, n_estimators=2, random_state=0).fit(frame[known], (lasting + whims)[known])
+        model = plain_ensemble(base, n_estimators=2, random_state=0).fit(frame[known], (lasting + whims)[known])
         errors[reading] = np.sqrt(np.mean((model.predict(frame[~known]) - lasting[~known]) ** 2))
     assert errors["calendar"] < 0.8 * errors["numbers"]
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from ensembles import plain_classifier, plain_ensemble, single_classifier
 
 from scne import DNNERegressor, RVFLRegressor, SCNClassifier, SCNEClassifier, SCNERegressor, SCNRegressor
 from scne.fitting._calibration import HeldOutOutputs, kept_errors
@@ -57,18 +58,18 @@ def rows(n=600, q=1, seed=0):
 
 MODELS = {
     "paper": SCNERegressor.paper(GROUPS, max_hidden=12, random_state=0),
-    "orthogonal": SCNERegressor(SCNRegressor(15), groups=GROUPS, random_state=0),
-    "batches": SCNERegressor(SCNRegressor(12, batch_size=3), groups=GROUPS, random_state=0),
-    "held out": SCNERegressor(SCNRegressor(15, validation_fraction=0.2), groups=GROUPS, random_state=0),
-    "direct links": SCNERegressor(SCNRegressor(8, direct_link=True), groups=GROUPS, random_state=0),
-    "ramps": SCNERegressor(SCNRegressor(10, scaling="ramps", pool="sparse"), n_estimators=2, random_state=0),
-    "trend taken off": SCNERegressor(SCNRegressor(8), groups=GROUPS, trend="linear", random_state=0),
-    "trend judged": SCNERegressor(
+    "orthogonal": plain_ensemble(SCNRegressor(15), groups=GROUPS, random_state=0),
+    "batches": plain_ensemble(SCNRegressor(12, batch_size=3), groups=GROUPS, random_state=0),
+    "held out": plain_ensemble(SCNRegressor(15, validation_fraction=0.2), groups=GROUPS, random_state=0),
+    "direct links": plain_ensemble(SCNRegressor(8, direct_link=True), groups=GROUPS, random_state=0),
+    "ramps": plain_ensemble(SCNRegressor(10, scaling="ramps", pool="sparse"), n_estimators=2, random_state=0),
+    "trend taken off": plain_ensemble(SCNRegressor(8), groups=GROUPS, trend="linear", random_state=0),
+    "trend judged": plain_ensemble(
         SCNRegressor(8, validation_fraction=0.2), groups=GROUPS, trend="judged", random_state=0
     ),
-    "little memory": SCNERegressor(SCNRegressor(8, memory_budget=1), groups=GROUPS, random_state=0),
-    "sample": SCNERegressor(SCNRegressor(8, search_rows=300), groups=GROUPS, random_state=0),
-    "tuned": SCNERegressor(SCNRegressor.tuned(max_hidden=6, n_ramps=3), n_estimators=2, random_state=0),
+    "little memory": plain_ensemble(SCNRegressor(8, memory_budget=1), groups=GROUPS, random_state=0),
+    "sample": plain_ensemble(SCNRegressor(8, search_rows=300), groups=GROUPS, random_state=0),
+    "tuned": plain_ensemble(SCNRegressor.tuned(max_hidden=6, n_ramps=3), n_estimators=2, random_state=0),
     "dnne": DNNERegressor(RVFLRegressor(20, direct_link=False), groups=GROUPS, random_state=0),
     "scn": SCNRegressor(12, random_state=0),
     "rvfl": RVFLRegressor(12, random_state=0),
@@ -418,11 +419,11 @@ def test_mistakes_get_sentences(make):
 
 
 CLASSIFIERS = {
-    "scn": SCNClassifier(10, search_dtype="float64", precision="float64", random_state=0),
-    "scn that holds out nothing": SCNClassifier(
+    "scn": single_classifier(10, search_dtype="float64", precision="float64", random_state=0),
+    "scn that holds out nothing": single_classifier(
         10, search_dtype="float64", precision="float64", validation_fraction=None, random_state=0
     ),
-    "scne": SCNEClassifier(
+    "scne": plain_classifier(
         SCNRegressor(8, search_dtype="float64", validation_fraction=0.2),
         groups=GROUPS,
         trend="judged",
@@ -467,7 +468,7 @@ def test_classifiers_are_the_same_as_on_numpy(make, name, kind):
 @pytest.mark.parametrize("kind", LABELS)
 def test_labels_are_tensors_where_tensors_can_hold_them(make, kind):
     X, y = labelled(kind)
-    model = SCNClassifier(4, random_state=0).fit(make(X), y)
+    model = single_classifier(4, random_state=0).fit(make(X), y)
     found = model.predict(make(X))
     assert is_foreign(found) == (kind != "text")
     assert to_numpy(found).dtype.kind == y.dtype.kind
@@ -478,7 +479,7 @@ def test_labels_are_tensors_where_tensors_can_hold_them(make, kind):
 def test_classifiers_watch_rows_that_are_tensors(make):
     X, y = labelled("three")
     here, there = (
-        SCNClassifier(8, search_dtype="float64", precision="float64", random_state=0).fit(
+        single_classifier(8, search_dtype="float64", precision="float64", random_state=0).fit(
             as_array(X[:200]), as_array(y[:200]), X_val=as_array(X[200:]), y_val=as_array(y[200:])
         )
         for as_array in (np.asarray, make)
@@ -492,7 +493,7 @@ def test_a_map_of_seen_rows_takes_some_of_many(make, monkeypatch):
     monkeypatch.setattr("scne.estimators._class_base._MOST_SEEN_ROWS", 100)
     X, y = labelled("two")
     here, there = (
-        SCNClassifier(6, validation_fraction=None, search_dtype="float64", precision="float64", random_state=0).fit(
+        single_classifier(6, validation_fraction=None, search_dtype="float64", precision="float64", random_state=0).fit(
             as_array(X), y
         )
         for as_array in (np.asarray, make)
@@ -545,7 +546,7 @@ def test_numpy_cannot_read_what_is_elsewhere():
 def test_classifiers_are_scored_wherever_rows_and_labels_are(make, kind, weighted):
     X, y = labelled(kind)
     weights = np.arange(len(X)) % 5 * 1.0 if weighted else None
-    model = SCNClassifier(4, random_state=0).fit(X, y)
+    model = single_classifier(4, random_state=0).fit(X, y)
     wanted = model.score(X, y, weights)
     assert 0.3 < wanted < 1
     puts = (np.asarray, make)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from ensembles import plain_ensemble
 from test_device import rows
 
 from scne import SCNERegressor, SCNRegressor
@@ -23,7 +24,7 @@ def test_nothing_as_long_as_the_rows_is_brought_here(weighted, monkeypatch):
     X, y = rows(5_000)
     weights = torch.tensor(np.arange(5_000.0) % 3) if weighted else None
     network = SCNRegressor(6, scaling="ramps", pool="sparse", pool_rows=900, search_rows=4_000, validation_fraction=0.2)
-    SCNERegressor(network, n_estimators=2, trend="judged", random_state=0).fit(
+    plain_ensemble(network, n_estimators=2, trend="judged", random_state=0).fit(
         torch.tensor(X), torch.tensor(y), weights
     )
     if weighted:

@@ -11,11 +11,14 @@ from typing import Any
 
 import matplotlib
 
+from scne.ncl import decorrelation_bounds, lambda_path
+
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from ensembles import plain_ensemble
 from matplotlib.offsetbox import AnnotationBbox, TextArea
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LinearRegression
@@ -54,7 +57,7 @@ BOTH = np.column_stack([Y, -Y + 3 * X[:, 4]])
 @pytest.fixture(scope="module")
 def ensemble() -> SCNERegressor:
     base = SCNRegressor(15, n_candidates=20, validation_fraction=0.2)
-    return SCNERegressor(base, groups=GROUPS, random_state=0).fit(X[TRAIN], Y[TRAIN])
+    return plain_ensemble(base, groups=GROUPS, random_state=0).fit(X[TRAIN], Y[TRAIN])
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +83,7 @@ def random_network() -> RVFLRegressor:
 @pytest.fixture(scope="module")
 def two_outputs() -> SCNERegressor:
     base = SCNRegressor(12, n_candidates=20, validation_fraction=0.2)
-    return SCNERegressor(base, groups=GROUPS, random_state=0).fit(X[TRAIN], BOTH[TRAIN])
+    return plain_ensemble(base, groups=GROUPS, random_state=0).fit(X[TRAIN], BOTH[TRAIN])
 
 
 @pytest.fixture(autouse=True)
@@ -207,7 +210,7 @@ def test_two_models_on_one_picture(network: SCNRegressor, ensemble: SCNERegresso
 
 
 def test_convergence_has_the_slope_of_the_spectral_radius(jacobi: SCNERegressor, ensemble: SCNERegressor) -> None:
-    exact = float(ensemble.decorrelation_path([0.4]).errors[0])
+    exact = float(lambda_path(ensemble.system_, ensemble.ridge_, [0.4]).errors[0])
     display = ConvergenceDisplay.from_estimator(jacobi, reference=exact)
     history = jacobi.solution_.error_history
     expected = np.abs(history - exact) / exact
@@ -256,9 +259,9 @@ def test_the_chosen_lambda_lies_on_the_scores(ensemble: SCNERegressor) -> None:
 
 def test_a_given_lambda_is_shown_on_the_path_of_its_ridge(jacobi: SCNERegressor) -> None:
     assert jacobi.choice_ is None
-    marks = {"Jacobi": jacobi.decorrelation_bounds().jacobi_exact}
+    marks = {"Jacobi": decorrelation_bounds(jacobi.system_, jacobi.ridge_).jacobi_exact}
     display = DecorrelationPathDisplay.from_estimator(jacobi, decorrelations=np.linspace(0, 1.2, 30), marks=marks)
-    path = jacobi.decorrelation_path(np.linspace(0, 1.2, 30))
+    path = lambda_path(jacobi.system_, jacobi.ridge_, np.linspace(0, 1.2, 30))
     np.testing.assert_allclose(display.scores, np.sqrt(path.gcv) * jacobi.target_scaling_.scale[0])
     assert display.chosen == 0.4
     assert len(display.lines_) == 2
@@ -315,7 +318,7 @@ def test_contributions_are_the_importances(ensemble: SCNERegressor) -> None:
     # Nothing of a spread is cut off.
     assert display.ax_.get_xlim()[1] >= (display.rises + display.spreads).max()
     networks = GroupContributionDisplay.from_estimator(ensemble)
-    rises = ensemble.group_importances().rises
+    rises = ensemble.group_importances_.rises
     assert networks.spreads is None
     assert dict(zip(networks.names, networks.rises, strict=True)) == rises
     assert "held-out rows" in networks.ax_.get_xlabel()
@@ -410,7 +413,7 @@ def test_spreads_take_parameters_of_errorbar(ensemble: SCNERegressor) -> None:
 
 def test_a_pipeline_is_looked_into() -> None:
     base = SCNRegressor(8, n_candidates=10, validation_fraction=0.2)
-    pipeline = make_pipeline(StandardScaler(), SCNERegressor(base, groups=GROUPS, random_state=0))
+    pipeline = make_pipeline(StandardScaler(), plain_ensemble(base, groups=GROUPS, random_state=0))
     pipeline.fit(X[TRAIN], Y[TRAIN])
     scaled = pipeline[0].transform(X[TEST])
     assert list(NodesDisplay.from_estimator(pipeline).curves) == [*GROUPS]
@@ -455,7 +458,7 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence(draw: Any, words: str, model
 
 
 def test_one_network_has_no_road() -> None:
-    model = SCNERegressor(SCNRegressor(5, n_candidates=10), n_estimators=1, random_state=0).fit(X, Y)
+    model = plain_ensemble(SCNRegressor(5, n_candidates=10), n_estimators=1, random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match="every lambda is the same"):
         DecorrelationPathDisplay.from_estimator(model)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from ensembles import plain_ensemble
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
@@ -15,6 +16,7 @@ import scne
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor, error_decomposition
 from scne.estimators._regressor import draw_seed
 from scne.fitting._members import validation_rows
+from scne.ncl import decorrelation_bounds, lambda_path
 from scne.networks import joint_outputs
 from scne.rows import ArrayRows
 
@@ -36,7 +38,7 @@ def data():
 
 
 def make(base, **settings):
-    return SCNERegressor(clone(base), groups=GROUPS, random_state=0, **settings)
+    return plain_ensemble(clone(base), groups=GROUPS, random_state=0, **settings)
 
 
 def hidden(model, X):
@@ -302,7 +304,7 @@ def test_nothing_is_chosen_where_both_are_given(data):
 
 
 def test_one_network_has_nothing_to_be_decorrelated_from(data):
-    model = SCNERegressor(BASES["scn"], n_estimators=1, random_state=0).fit(*data)
+    model = plain_ensemble(BASES["scn"], n_estimators=1, random_state=0).fit(*data)
     assert model.decorrelation_ == 0
 
 
@@ -317,14 +319,14 @@ def test_auto_keeps_jacobi_inside_its_exact_bound(data):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = make(BASES["rvfl"], solver="jacobi", max_iter=2000).fit(*data)
-    assert model.decorrelation_ < model.decorrelation_bounds().jacobi_exact
+    assert model.decorrelation_ < decorrelation_bounds(model.system_, model.ridge_).jacobi_exact
     assert model.solution_.status.value == "converged"
 
 
 def test_the_path_begins_naive_and_passes_the_model(data):
     X, y = data
     model = make(BASES["scn"], ridge=0.1, decorrelation=0.8).fit(X, y)
-    path = model.decorrelation_path([0.0, 0.8])
+    path = lambda_path(model.system_, model.ridge_, [0.0, 0.8])
     naive = model.reweighted(solver="naive").predict(X)
     np.testing.assert_allclose(
         path.errors * y.std(), [np.sqrt(np.mean((f - y) ** 2)) for f in (naive, model.predict(X))], rtol=1e-6
@@ -337,11 +339,11 @@ def test_the_path_begins_naive_and_passes_the_model(data):
 @pytest.fixture(scope="module")
 def alike(data):
     """Three networks on the same columns, all but alike: beyond 1.13 or so Jacobi diverges."""
-    return SCNERegressor(BASES["rvfl"], n_estimators=3, decorrelation=0.1, ridge=1e-3, random_state=0).fit(*data)
+    return plain_ensemble(BASES["rvfl"], n_estimators=3, decorrelation=0.1, ridge=1e-3, random_state=0).fit(*data)
 
 
 def test_jacobi_beyond_its_bound_warns_with_the_bound_and_a_way_out(alike):
-    bound = alike.decorrelation_bounds().jacobi_exact
+    bound = decorrelation_bounds(alike.system_, alike.ridge_).jacobi_exact
     with pytest.warns(ConvergenceWarning) as caught:
         alike.reweighted(solver="jacobi", decorrelation=1.45)
     text = str(caught[0].message)
@@ -351,13 +353,13 @@ def test_jacobi_beyond_its_bound_warns_with_the_bound_and_a_way_out(alike):
 
 
 def test_jacobi_inside_its_bound_does_not_warn(alike):
-    inside = 0.9 * alike.decorrelation_bounds().jacobi_exact
+    inside = 0.9 * decorrelation_bounds(alike.system_, alike.ridge_).jacobi_exact
     model = alike.reweighted(solver="jacobi", decorrelation=inside, max_iter=2000)
     assert model.solution_.status.value == "converged"
 
 
 def test_a_matrix_free_jacobi_that_diverges_says_so(data):
-    model = SCNERegressor(
+    model = plain_ensemble(
         BASES["rvfl"], n_estimators=3, decorrelation=1.45, ridge=1e-3, solver="jacobi", matrix_free=True, random_state=0
     )
     with pytest.warns(ConvergenceWarning, match="gauss-seidel"):
@@ -371,7 +373,7 @@ def test_too_few_iterations_warn_with_a_way_out(alike):
 
 def test_a_warning_points_at_the_line_of_the_user(data):
     with pytest.warns(ConvergenceWarning) as caught:
-        SCNERegressor(
+        plain_ensemble(
             BASES["rvfl"], n_estimators=3, decorrelation=1.4, ridge=1e-3, solver="gauss-seidel", max_iter=2
         ).fit(*data)
     assert caught[0].filename == __file__
@@ -438,7 +440,7 @@ def test_no_ridge_takes_the_pseudo_inverse(data):
 def test_dnne_is_the_ensemble_on_random_networks(data):
     X, y = data
     dnne = DNNERegressor(n_estimators=3, random_state=0).fit(X, y)
-    scne = SCNERegressor(RVFLRegressor(direct_link=False), n_estimators=3, random_state=0).fit(X, y)
+    scne = plain_ensemble(RVFLRegressor(direct_link=False), n_estimators=3, random_state=0).fit(X, y)
     assert np.array_equal(dnne.predict(X), scne.predict(X))
 
 
@@ -573,7 +575,7 @@ class TestByGroup:
     groups: ClassVar = {"a": [0, 1], "b": [2, 3]}
 
     def fitted(self, estimator, **settings):
-        return SCNERegressor(estimator, groups=self.groups, random_state=0, **settings).fit(self.X, self.y)
+        return plain_ensemble(estimator, groups=self.groups, random_state=0, **settings).fit(self.X, self.y)
 
     def test_sizes(self):
         model = self.fitted(SCNRegressor({"a": 3, "b": 7}, n_candidates=20))

@@ -14,6 +14,7 @@ import onnxruntime
 import pandas as pd
 import pytest
 from commands import run_here
+from ensembles import plain_classifier, single_classifier
 from export_models import COLUMNS, array_rows, arrays, dated_frame, dated_rows
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -30,21 +31,21 @@ STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror"
 TEXTS = np.array(['a "b" \\ */ /*', "\u5317\n\u202e'", "??/??=", "", "7"])
 few = {"n_candidates": 10, "random_state": 4}
 MODELS = {
-    "scn, two texts": (SCNClassifier(6, **few), TEXTS[[0, 1]]),
-    "scn, three numbers": (SCNClassifier(6, direct_link=True, clip_inputs=False, **few), np.array([-7, 2**40, 3])),
-    "scn, five texts": (SCNClassifier(20, scaling="standard", activation="tanh", **few), TEXTS),
-    "scn, flags": (SCNClassifier(6, validation_fraction=None, **few), np.array([True, False])),
-    "scn, whole floats": (SCNClassifier(5, **few), np.array([2.0, 1.0, 5.0], dtype=np.float32)),
+    "scn, two texts": (single_classifier(6, **few), TEXTS[[0, 1]]),
+    "scn, three numbers": (single_classifier(6, direct_link=True, clip_inputs=False, **few), np.array([-7, 2**40, 3])),
+    "scn, five texts": (single_classifier(20, scaling="standard", activation="tanh", **few), TEXTS),
+    "scn, flags": (single_classifier(6, validation_fraction=None, **few), np.array([True, False])),
+    "scn, whole floats": (single_classifier(5, **few), np.array([2.0, 1.0, 5.0], dtype=np.float32)),
     "scne, two numbers": (
-        SCNEClassifier(SCNRegressor.tuned(max_hidden=5, tuning_epochs=1), n_estimators=2, random_state=4),
+        plain_classifier(SCNRegressor.tuned(max_hidden=5, tuning_epochs=1), n_estimators=2, random_state=4),
         np.array([-(2**63), 2**63 - 1]),
     ),
     "scne, three texts": (
-        SCNEClassifier(SCNRegressor(5, **few), groups=[[0, 1], [2, 3]], trend="linear", random_state=4),
+        plain_classifier(SCNRegressor(5, **few), groups=[[0, 1], [2, 3]], trend="linear", random_state=4),
         TEXTS[:3].astype(object),
     ),
     "scne by name, two texts": (
-        SCNEClassifier(SCNRegressor(6, dates="calendar", **few), groups=[COLUMNS[:3], COLUMNS[1:]], random_state=4),
+        plain_classifier(SCNRegressor(6, dates="calendar", **few), groups=[COLUMNS[:3], COLUMNS[1:]], random_state=4),
         np.array(["low", "high"]),
     ),
 }
@@ -89,7 +90,7 @@ def rows_for(name):
 
 @cache
 def session(model, **options):
-    proto = model.to_onnx(**options)
+    proto = model.export("onnx", **options)
     onnx.checker.check_model(proto, full_check=True)
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = 1
@@ -102,7 +103,7 @@ def run_onnx(model, X, **options):
 
 def module_of(model):
     module = {"__name__": "exported"}
-    exec(model.to_python(), module)
+    exec(model.export("python"), module)
     return module
 
 
@@ -132,7 +133,7 @@ def test_onnx_says_what_the_classifier_says(name):
     assert_agree(model, X, labels, found)
     assert found.dtype == np.float64
     assert labels.dtype == (object if "text" in name else np.int64)
-    (listed,) = [entry.value for entry in model.to_onnx().metadata_props if entry.key == "classes"]
+    (listed,) = [entry.value for entry in model.export("onnx").metadata_props if entry.key == "classes"]
     assert json.loads(listed)["labels"] == model.classes_.tolist()
 
 
@@ -175,7 +176,7 @@ def test_a_row_with_a_gap_has_no_class(compiled, name, none, bad):
     assert np.isnan(found).all(axis=1).tolist() == np.isnan(found).any(axis=1).tolist() == [False, True, False]
     assert labels[1] == none
     assert none not in model.classes_.tolist()
-    (listed,) = [entry.value for entry in model.to_onnx().metadata_props if entry.key == "classes"]
+    (listed,) = [entry.value for entry in model.export("onnx").metadata_props if entry.key == "classes"]
     assert json.loads(listed)["missing"] == none
     in_c, found = compiled(name, X)
     assert np.isnan(found).all(axis=1).tolist() == np.isnan(found).any(axis=1).tolist() == [False, True, False]
@@ -237,7 +238,7 @@ def program(models, folder, dtype="float64"):
     calls, includes = [], []
     for place, model in enumerate(models):
         name, is_text = f"m{place}", model.classes_.dtype.kind in "UO"
-        model.to_c(folder / f"{name}.h", name, dtype=dtype)
+        model.export("c", folder / f"{name}.h", name, dtype=dtype)
         shown = f"print_text({name}_classes[place])" if is_text else f'printf("%lld", {name}_classes[place])'
         calls.append(CALL.format(name=name, upper=name.upper(), shown=shown))
         includes.append(f'#include "{name}.h"')
@@ -311,7 +312,7 @@ def test_python_says_what_the_classifier_says(name):
 @pytest.mark.parametrize("name", ["scn, five texts", "scne, two numbers", "scne by name, two texts"])
 def test_a_bare_interpreter_reads_csv(tmp_path, name):
     model, X = fitted(name), rows_for(name)
-    model.to_python(tmp_path / "model.py")
+    model.export("python", tmp_path / "model.py")
     if isinstance(X, pd.DataFrame):
         text = X.assign(more="text")[[*reversed(COLUMNS), "more"]].to_csv(index=False, lineterminator="\n")
     else:
@@ -327,16 +328,16 @@ def test_a_bare_interpreter_reads_csv(tmp_path, name):
 
 def test_the_exports_say_what_they_are():
     model = fitted("scne by name, two texts")
-    for source in (model.to_c(), model.to_python(), model.to_onnx().doc_string):
+    for source in (model.export("c"), model.export("python"), model.export("onnx").doc_string):
         assert "SCNEClassifier of scne" in source
         assert "fitted on 200 rows" in source
-    header = model.to_c(name="air")
+    header = model.export("c", name="air")
     assert "#define AIR_CLASSES 2" in header
     assert "AIR_OUTPUTS" not in header
-    for source in (header, model.to_python()):
+    for source in (header, model.export("python")):
         assert "0: 'high'" in source
         assert "\u202e" not in source
-    assert fitted("scn, two texts").to_c().split("#ifndef")[0].count("*/") == 1
+    assert fitted("scn, two texts").export("c").split("#ifndef")[0].count("*/") == 1
 
 
 def replaced(labels):
@@ -375,7 +376,7 @@ def test_a_map_that_is_not_finite_is_refused():
     model = replaced(np.array(["a", "b"]))
     model.probability_map_ = ProbabilityMap(np.array([np.nan, 0.0]), np.zeros(2), 9)
     with pytest.raises(ExportError, match="map to probabilities holds numbers that are not finite"):
-        model.to_python()
+        model.export("python")
 
 
 METHODS = ("save", "to_onnx", "to_c", "to_python")
@@ -419,9 +420,9 @@ def command(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("form", "options", "write"),
     [
-        ("onnx", ["--float32"], lambda model, path: model.to_onnx(path, dtype="float32")),
-        ("c", ["--name", "air"], lambda model, path: model.to_c(path, "air")),
-        ("python", [], lambda model, path: model.to_python(path)),
+        ("onnx", ["--float32"], lambda model, path: model.export("onnx", path, dtype="float32")),
+        ("c", ["--name", "air"], lambda model, path: model.export("c", path, "air")),
+        ("python", [], lambda model, path: model.export("python", path)),
     ],
 )
 def test_the_command_writes_what_the_methods_write(tmp_path, command, form, options, write):

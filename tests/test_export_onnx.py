@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from altered import with_columns, with_share, with_weights
+from ensembles import plain_ensemble
 from export_models import (
     ARRAY_MODELS,
     DATED_MODELS,
@@ -57,14 +58,14 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("name", ARRAY_MODELS)
 def test_every_model_says_what_predict_says(name):
     model, X = array_model(name), array_rows()
-    assert_agree(run(model.to_onnx(), X)[0], model.predict(X), model)
+    assert_agree(run(model.export("onnx"), X)[0], model.predict(X), model)
 
 
 @pytest.mark.parametrize("outputs", OUTPUTS)
 @pytest.mark.parametrize("name", ["rvfl", "scn ramps tanh linked clipped", "dnne", "scne judged", "scne on a line"])
 def test_outputs_have_the_shape_of_predict(name, outputs):
     model, X = array_model(name, outputs), array_rows()
-    proto = model.to_onnx()
+    proto = model.export("onnx")
     assert_agree(run(proto, X)[0], model.predict(X), model)
     n_declared = len(proto.graph.output[0].type.tensor_type.shape.dim)
     assert n_declared == model.predict(X).ndim
@@ -74,7 +75,7 @@ def test_outputs_have_the_shape_of_predict(name, outputs):
 def test_dates_are_read_as_predict_reads_them(name):
     model, X = dated_model(name), dated_rows()
     assert any(getattr(layer.scaling, "dates", ()) for layer in model.fitted_.terms()[0])
-    assert_agree(run(model.to_onnx(), X)[0], model.predict(X), model, digits=1e-12)
+    assert_agree(run(model.export("onnx"), X)[0], model.predict(X), model, digits=1e-12)
 
 
 @pytest.mark.parametrize("activation", ["sigmoid", "tanh"])
@@ -84,7 +85,7 @@ def test_one_column_keeps_its_digits(scaling, activation):
     X = np.linspace(-3, 3, 200)[:, None]
     model = SCNRegressor(8, scaling=scaling, activation=activation, direct_link=True, random_state=0)
     model.fit(X, np.sin(X[:, 0]))
-    assert_agree(run(model.to_onnx(), X)[0], model.predict(X), model)
+    assert_agree(run(model.export("onnx"), X)[0], model.predict(X), model)
 
 
 @given(
@@ -108,7 +109,7 @@ _kept = {}
 
 def _sessions(name):
     if name not in _kept:
-        _kept[name] = session(array_model(name).to_onnx())
+        _kept[name] = session(array_model(name).export("onnx"))
     return _kept[name]
 
 
@@ -117,7 +118,7 @@ def _sessions(name):
 def test_one_row_and_none(n_rows, outputs):
     model = array_model("scne judged", outputs)
     X = array_rows()[:n_rows]
-    found = run(model.to_onnx(interval=0.5), X, ["y", "lower", "upper"])
+    found = run(model.export("onnx", interval=0.5), X, ["y", "lower", "upper"])
     shape = model.predict(array_rows()[:1]).shape
     assert [part.shape for part in found] == [(n_rows, *shape[1:])] * 3
     if n_rows:
@@ -129,13 +130,13 @@ def test_one_row_and_none(n_rows, outputs):
 def test_a_row_with_a_gap_has_no_prediction(name, bad):
     model, X = array_model(name), array_rows()[:5]
     X[2, 1] = bad
-    found = run(model.to_onnx(interval=None), X)[0]
+    found = run(model.export("onnx", interval=None), X)[0]
     assert np.isnan(found).tolist() == [False, False, True, False, False]
 
 
 def test_single_precision_in_and_out():
     model, X = array_model("scne judged"), array_rows()[:40].astype(np.float32)
-    found = run(model.to_onnx(dtype="float32"), X)[0]
+    found = run(model.export("onnx", dtype="float32"), X)[0]
     assert found.dtype == np.float32
     # Computed in double: what is lost is the last rounding alone.
     np.testing.assert_array_equal(found, model.predict(X).astype(np.float32))
@@ -146,26 +147,26 @@ def test_single_precision_in_and_out():
 def test_intervals(name, outputs):
     model, X = array_model(name, outputs), array_rows()
     for found, wanted in zip(
-        run(model.to_onnx(interval=0.8), X, ["y", "lower", "upper"]), model.predict(X, interval=0.8), strict=True
+        run(model.export("onnx", interval=0.8), X, ["y", "lower", "upper"]), model.predict(X, interval=0.8), strict=True
     ):
         assert_agree(found, wanted, model)
 
 
 def test_intervals_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="knows no errors on rows that its fit held out"):
-        array_model("rvfl").to_onnx(interval=0.9)
+        array_model("rvfl").export("onnx", interval=0.9)
     with pytest.raises(ValueError, match=r"interval is 0\.999, but"):
-        array_model("scne judged").to_onnx(interval=0.999)
+        array_model("scne judged").export("onnx", interval=0.999)
 
 
 def test_networks_that_see_the_same_columns_are_one_product():
     """What three networks share is computed once, and a trend that has all of the output needs no nodes."""
-    operators = [node.op_type for node in array_model("dnne").to_onnx().graph.node]
+    operators = [node.op_type for node in array_model("dnne").export("onnx").graph.node]
     assert operators.count("Tanh") == 1
     X, _ = arrays()
     line = SCNERegressor(n_estimators=2, random_state=0).fit(X, X @ [1.0, 2.0, 0.01, 4.0])
     with_share(line, [0.0])
-    proto = line.to_onnx()
+    proto = line.export("onnx")
     assert "Tanh" not in [node.op_type for node in proto.graph.node]
     assert_agree(run(proto, X)[0], line.predict(X), line)
 
@@ -173,7 +174,7 @@ def test_networks_that_see_the_same_columns_are_one_product():
 def test_a_constant_target_has_no_nodes():
     X, _ = arrays()
     model = RVFLRegressor(5, random_state=0).fit(X, np.full(len(X), 7.5))
-    proto = model.to_onnx()
+    proto = model.export("onnx")
     assert "Tanh" not in [node.op_type for node in proto.graph.node]
     assert run(proto, X)[0].tolist() == [7.5] * len(X)
 
@@ -216,14 +217,14 @@ def test_files_with_text_dates_flags_and_gaps(folder, interval, n_rows):
     assert {encoding.kind for encoding in model.encoder_.encodings} == {"number", "flag", "category", "date"}
     assert any(encoding.kind == "category" and encoding.other for encoding in model.encoder_.encodings)
     table = file_table(n_rows, seed=7)
-    proto = model.to_onnx(interval=interval)
+    proto = model.export("onnx", interval=interval)
     found = session(proto).run(["y"], columns_of(table, proto))[0]
     assert_agree(found, file_predictions(model, table, folder), model)
 
 
 def test_files_in_single_precision(folder):
     model, table = file_model(folder), file_table(100, seed=7)
-    proto = model.to_onnx(dtype="float32")
+    proto = model.export("onnx", dtype="float32")
     found = session(proto).run(["y"], columns_of(table, proto))[0]
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, file_predictions(model, table, folder), rtol=1e-4, atol=1e-4)
@@ -231,8 +232,8 @@ def test_files_in_single_precision(folder):
 
 def test_an_input_has_the_name_of_its_column_unless_an_output_has_it(folder):
     model = file_model(folder)
-    assert "lower" in [one.name for one in model.to_onnx().graph.input]
-    proto = model.to_onnx(interval=0.7)
+    assert "lower" in [one.name for one in model.export("onnx").graph.input]
+    proto = model.export("onnx", interval=0.7)
     assert "lower" not in [one.name for one in proto.graph.input]
     assert {"size", "where", "seen"} <= {one.name for one in proto.graph.input}
 
@@ -242,7 +243,7 @@ def test_a_text_that_was_never_seen_is_other_or_nothing(folder):
     unseen = pa.array(["nowhere", "None", "PLACE 1", " north", None])
     table = table.set_column(table.schema.get_field_index("where"), "where", unseen)
     table = table.set_column(table.schema.get_field_index("lower"), "lower", pa.array(["c", "", "A", "a", "b"]))
-    proto = model.to_onnx()
+    proto = model.export("onnx")
     inputs = columns_of(table, proto)
     assert inputs["where"][4] == ""
     assert_agree(session(proto).run(["y"], inputs)[0], file_predictions(model, table, folder), model)
@@ -254,7 +255,7 @@ def test_an_empty_text_that_is_a_level_is_not_a_gap(tmp_path):
     pq.write_table(pa.table({"text": texts, "x": np.arange(120.0), "y": target}), tmp_path / "t.parquet")
     rows = open_rows(tmp_path / "t.parquet", target="y")
     model = RVFLRegressor(20, random_state=0).fit(rows)
-    proto = model.to_onnx()
+    proto = model.export("onnx")
     table = pa.table({"text": texts, "x": np.arange(120.0)})
     inputs = columns_of(table, proto)
     assert set(inputs["text"].ravel()) == {"", "a", "<missing>", "<missing 2>"}
@@ -264,7 +265,7 @@ def test_an_empty_text_that_is_a_level_is_not_a_gap(tmp_path):
 
 def test_a_row_that_the_encoder_refuses_has_no_prediction(folder):
     model = file_model(folder)
-    proto = model.to_onnx()
+    proto = model.export("onnx")
     inputs = columns_of(file_table(3, seed=9), proto)
     inputs["size"][1, 0] = np.inf
     assert np.isnan(session(proto).run(["y"], inputs)[0]).tolist() == [False, True, False]
@@ -272,10 +273,10 @@ def test_a_row_that_the_encoder_refuses_has_no_prediction(folder):
 
 @pytest.mark.parametrize("column", ["size", "where", "seen"])
 def test_gaps_where_the_fit_allowed_none(folder, column):
-    model = SCNERegressor(RVFLRegressor(3), random_state=0)
+    model = plain_ensemble(RVFLRegressor(3), random_state=0)
     model.__dict__.update(file_model(folder).__dict__)
     with_columns(model, encoder=replace(model.encoder_, missing="refuse"))
-    proto = model.to_onnx()
+    proto = model.export("onnx")
     table = file_table(40, seed=10)
     missing = np.array([value is None for value in table[column].to_pylist()])
     assert 0 < missing.sum() < 40
@@ -321,8 +322,8 @@ def test_missing_dates_are_what_numpy_makes_of_them():
 def test_written_and_read_back(tmp_path):
     model = array_model("scne judged")
     first, again = tmp_path / "a.onnx", tmp_path / "b.onnx"
-    proto = model.to_onnx(first)
-    model.to_onnx(str(again))
+    proto = model.export("onnx", first)
+    model.export("onnx", str(again))
     assert first.read_bytes() == again.read_bytes()
     assert onnx.load(first) == proto
     assert "SCNERegressor of scne" in proto.doc_string
@@ -333,10 +334,10 @@ def test_a_failed_export_leaves_the_old_file(tmp_path):
     path = tmp_path / "m.onnx"
     path.write_bytes(b"old")
     with pytest.raises(ValueError, match="dtype is 'float16', but it must be one of 'float64', 'float32'"):
-        array_model("rvfl").to_onnx(path, dtype="float16")
+        array_model("rvfl").export("onnx", path, dtype="float16")
     assert path.read_bytes() == b"old"
     with pytest.raises(ModelFileError, match="there is no folder"):
-        array_model("rvfl").to_onnx(tmp_path / "nowhere" / "m.onnx")
+        array_model("rvfl").export("onnx", tmp_path / "nowhere" / "m.onnx")
 
 
 def test_weights_that_are_not_finite_are_refused():
@@ -344,10 +345,10 @@ def test_weights_that_are_not_finite_are_refused():
     model = RVFLRegressor(5, random_state=0).fit(X, y)
     with_weights(model, lambda weights: np.where(weights > 0, np.inf, weights))
     with pytest.raises(ExportError, match="weights that are not finite"):
-        model.to_onnx()
+        model.export("onnx")
 
 
 def test_without_the_package_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match="pip install onnx onnxruntime"):
-        array_model("rvfl").to_onnx()
+        array_model("rvfl").export("onnx")

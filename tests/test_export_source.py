@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.csv
 import pytest
+from ensembles import plain_ensemble
 from export_models import (
     ARRAY_MODELS,
     COLUMNS,
@@ -28,7 +29,7 @@ from export_models import (
     size_of_terms,
 )
 
-from scne import RVFLRegressor, SCNERegressor, SCNRegressor, open_rows
+from scne import RVFLRegressor, SCNRegressor, open_rows
 from scne.models import ExportError, ModelFileError
 
 # The base interpreter, not that of the virtual environment: nothing but its own library, and no site-packages.
@@ -68,7 +69,7 @@ def compiled(models, folder, real="double"):
     """A program that predicts rows with any of some models, called m0, m1 and so on; strict about warnings."""
     names = [f"m{place}" for place in range(len(models))]
     for name, model in zip(names, models, strict=True):
-        model.to_c(folder / f"{name}.h", name, dtype="float64" if real == "double" else "float32")
+        model.export("c", folder / f"{name}.h", name, dtype="float64" if real == "double" else "float32")
     calls = [
         f'        if (!strcmp(name, "{name}") && n == {name.upper()}_INPUTS) '
         f"{{ {name}_predict(row, out); q = {name.upper()}_OUTPUTS; }}"
@@ -123,7 +124,7 @@ def test_c_says_what_predict_says(zoo, name):
 def test_python_says_what_predict_says(zoo, name):
     _, _, model, X = zoo[name]
     module = {"__name__": "exported"}
-    exec(model.to_python(), module)
+    exec(model.export("python"), module)
     rows = np.asarray(X).tolist()
     assert_agree(module["predict_rows"](rows), model.predict(X), model)
     first = module["predict"](rows[0])
@@ -138,7 +139,7 @@ def test_a_row_with_a_gap_has_no_prediction(zoo, bad):
     X[1, 2] = bad
     assert np.isnan(run_c(program, prefix, X)).tolist() == [[False] * 3, [True] * 3, [False] * 3]
     module = {"__name__": "exported"}
-    exec(model.to_python(), module)
+    exec(model.export("python"), module)
     with pytest.raises(ValueError, match=r"Column 'column 2' is .*, but it must be a finite number"):
         module["predict"](X[1].tolist())
 
@@ -158,12 +159,12 @@ def test_single_precision_in_c(tmp_path):
 def test_numbers_that_a_float_cannot_hold_are_refused():
     X, y = arrays()
     model = RVFLRegressor(4, random_state=0).fit(X * 1e200, y)
-    assert "double" in model.to_c()
+    assert "double" in model.export("c")
     with pytest.raises(ExportError, match=r"holds the number .*e\+2\d\d, which a float cannot hold"):
-        model.to_c(dtype="float32")
+        model.export("c", dtype="float32")
     tiny = RVFLRegressor(4, random_state=0).fit(X * 1e-60, y)
     with pytest.raises(ExportError, match="which a float cannot hold"):
-        tiny.to_c(dtype="float32")
+        tiny.export("c", dtype="float32")
 
 
 def test_a_constant_target_has_no_nodes(tmp_path):
@@ -171,17 +172,17 @@ def test_a_constant_target_has_no_nodes(tmp_path):
     model = RVFLRegressor(5, random_state=0).fit(X, np.full(len(X), 7.5))
     assert run_c(compiled([model], tmp_path), "m0", X[:2]).tolist() == [[7.5], [7.5]]
     module = {"__name__": "exported"}
-    exec(model.to_python(), module)
+    exec(model.export("python"), module)
     assert module["predict_rows"](X[:2].tolist()) == [7.5, 7.5]
 
 
 def test_numbers_read_back_exactly():
     model = array_model("scn standard tanh")
-    header = model.to_c()
+    header = model.export("c")
     biases = re.search(r"_biases\[\d+\] = \{(.*?)\}", header, re.DOTALL)[1]
     assert [float(text) for text in biases.split(",") if text.strip()] == model.biases_.tolist()
     module = {"__name__": "exported"}
-    exec(model.to_python(), module)
+    exec(model.export("python"), module)
     nodes = module["BRANCHES"][0]["layers"][0][1]
     assert [node[0] for node in nodes] == model.biases_.tolist()
 
@@ -195,13 +196,13 @@ def test_weights_that_are_mostly_zero_are_written_by_place(tmp_path):
     assert_agree(found, sparse.predict(array_rows()), sparse)
     share = np.count_nonzero(sparse.input_weights_) / sparse.input_weights_.size
     assert share < 0.5
-    header, dense = sparse.to_c(), array_model("scn standard tanh").to_c()
+    header, dense = sparse.export("c"), array_model("scn standard tanh").export("c")
     assert "_places[" in header
     assert "_places[" not in dense
     stored = int(re.search(r"_l0_weights\[(\d+)\]", header)[1])
     assert stored == np.count_nonzero(sparse.input_weights_)
     module = {"__name__": "exported"}
-    exec(sparse.to_python(), module)
+    exec(sparse.export("python"), module)
     nodes = module["BRANCHES"][0]["layers"][0][1]
     assert sum(len(weights) for _, _, weights, _ in nodes) < 0.6 * sparse.input_weights_.size
     assert all(len(weights) == len(places) for _, places, weights, _ in nodes if places is not None)
@@ -210,18 +211,18 @@ def test_weights_that_are_mostly_zero_are_written_by_place(tmp_path):
 @pytest.mark.parametrize("name", ["", "1st", "a-b", "a b", "_x", "é", "x;", "a" * 41, None, 3, "x\n"])
 def test_names_that_c_has_no_room_for(name):
     with pytest.raises(ValueError, match=r"name is .*, but it must be a letter"):
-        array_model("rvfl").to_c(name=name)
+        array_model("rvfl").export("c", name=name)
 
 
 def test_names_of_columns_stay_in_their_comment():
     """Names that would end a comment, or a line, or turn the direction of text."""
-    for source in (dated_model("ramps").to_c(), dated_model("ramps").to_python()):
+    for source in (dated_model("ramps").export("c"), dated_model("ramps").export("python")):
         comment = [line for line in source.splitlines() if line.startswith((" *", "#"))]
         assert any("load" in line for line in comment)
         assert "\u202e" not in source
         assert "\\u202e" in source
         assert "fitted on 200 rows" in source
-    assert dated_model("ramps").to_c().split("#ifndef")[0].count("*/") == 1
+    assert dated_model("ramps").export("c").split("#ifndef")[0].count("*/") == 1
 
 
 def bare(path, text="", *arguments):
@@ -232,7 +233,7 @@ def bare(path, text="", *arguments):
 def test_a_bare_interpreter_reads_csv(tmp_path, outputs):
     model, X = array_model("scne judged", outputs), array_rows()
     path = tmp_path / "model.py"
-    model.to_python(path)
+    model.export("python", path)
     text = "\n".join(",".join(map(repr, row)) for row in X.tolist())
     done = bare(path, text)
     assert done.returncode == 0, done.stderr
@@ -251,7 +252,7 @@ def test_the_bare_interpreter_has_no_packages(tmp_path):
 def test_csv_columns_are_found_by_name(tmp_path):
     model, X = dated_model("ramps"), dated_rows()
     path = tmp_path / "model.py"
-    model.to_python(path)
+    model.export("python", path)
     shuffled = X.assign(more="text")[[*reversed(COLUMNS), "more"]]
     done = bare(path, shuffled.to_csv(index=False, lineterminator="\n"))
     assert done.returncode == 0, done.stderr
@@ -272,7 +273,7 @@ def test_csv_columns_are_found_by_name(tmp_path):
     ],
 )
 def test_bad_csv_ends_in_a_sentence(tmp_path, text, words):
-    array_model("rvfl").to_python(tmp_path / "model.py")
+    array_model("rvfl").export("python", tmp_path / "model.py")
     done = bare(tmp_path / "model.py", text)
     assert done.returncode == 1
     assert done.stderr.strip() == words
@@ -280,7 +281,7 @@ def test_bad_csv_ends_in_a_sentence(tmp_path, text, words):
 
 def test_a_row_needs_all_of_its_columns():
     module = {"__name__": "exported"}
-    exec(dated_model("ramps").to_python(), module)
+    exec(dated_model("ramps").export("python"), module)
     with pytest.raises(ValueError, match="no value for column 'year'"):
         module["predict"]({"hour": 3})
 
@@ -290,7 +291,7 @@ def test_files_in_c_take_encoded_columns(folder, tmp_path):
     program = compiled([model], tmp_path)
     found = run_c(program, "m0", model.encoder_.transform(table))[:, 0]
     assert_agree(found, file_predictions(model, table, folder), model)
-    header = model.to_c()
+    header = model.export("c")
     for name in model.encoder_.names:
         assert repr(name) in header
     assert repr(float(model.encoder_.encodings[0].fill)) in header
@@ -299,7 +300,7 @@ def test_files_in_c_take_encoded_columns(folder, tmp_path):
 def test_files_in_python_take_rows_as_they_are(folder):
     model, table = file_model(folder), file_table(200, seed=12)
     module = {"__name__": "exported"}
-    exec(model.to_python(), module)
+    exec(model.export("python"), module)
     assert_agree(module["predict_rows"](table.to_pylist()), file_predictions(model, table, folder), model)
 
 
@@ -308,9 +309,9 @@ def test_files_in_csv_by_a_bare_interpreter(tmp_path):
     table = file_table().drop_columns(["local"])
     pyarrow.csv.write_csv(table, tmp_path / "all.csv")
     rows = open_rows(tmp_path / "all.csv", target="y")
-    model = SCNERegressor(SCNRegressor(6, n_candidates=10), random_state=0).fit(rows)
+    model = plain_ensemble(SCNRegressor(6, n_candidates=10), random_state=0).fit(rows)
     assert {encoding.kind for encoding in model.encoder_.encodings} == {"number", "flag", "category", "date"}
-    model.to_python(tmp_path / "model.py")
+    model.export("python", tmp_path / "model.py")
     done = bare(tmp_path / "model.py", (tmp_path / "all.csv").read_text(encoding="utf-8"))
     assert done.returncode == 0, done.stderr
     assert_agree([float(line) for line in done.stdout.splitlines()], model.predict(rows), model)
@@ -331,7 +332,7 @@ def test_files_in_csv_by_a_bare_interpreter(tmp_path):
 )
 def test_values_of_another_kind_are_refused(folder, column, value, words):
     module = {"__name__": "exported"}
-    exec(file_model(folder).to_python(), module)
+    exec(file_model(folder).export("python"), module)
     (row,) = file_table(1, seed=13).to_pylist()
     with pytest.raises(ValueError, match=re.escape(words)):
         module["predict"]({**row, column: value})
@@ -339,7 +340,7 @@ def test_values_of_another_kind_are_refused(folder, column, value, words):
 
 def test_dates_may_be_texts(folder):
     module = {"__name__": "exported"}
-    exec(file_model(folder).to_python(), module)
+    exec(file_model(folder).export("python"), module)
     (row,) = file_table(1, seed=13).to_pylist()
     row |= {"seen": datetime(1969, 7, 20, 20, 17), "born": date(2000, 2, 29), "clock": time(23, 59), "on": True}
     texts = {**row, "seen": "1969-07-20T20:17:00", "born": "2000-02-29", "clock": "23:59", "on": "True"}
@@ -347,7 +348,7 @@ def test_dates_may_be_texts(folder):
 
 
 def test_gaps_where_the_fit_allowed_none(folder):
-    source = file_model(folder).to_python()
+    source = file_model(folder).export("python")
     module = {"__name__": "exported"}
     exec(source.replace("REFUSE_MISSING = False", "REFUSE_MISSING = True"), module)
     (row,) = file_table(1, seed=13).to_pylist()
@@ -366,12 +367,14 @@ def test_written_whole_or_not_at_all(tmp_path):
             write(tmp_path)
     before = (tmp_path / "model.h").read_bytes()
     with pytest.raises(ValueError, match="name is"):
-        model.to_c(tmp_path / "model.h", "a b")
+        model.export("c", tmp_path / "model.h", "a b")
     assert (tmp_path / "model.h").read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.h", "model.py"]
 
 
 def test_the_file_says_what_it_is():
-    facts = json.dumps([array_model("scne judged").to_c()[:400], array_model("scne judged").to_python()[:400]])
+    facts = json.dumps(
+        [array_model("scne judged").export("c")[:400], array_model("scne judged").export("python")[:400]]
+    )
     assert facts.count("SCNERegressor of scne") == 2
     assert facts.count("2 networks with") == 2

@@ -13,9 +13,10 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from commands import SCNE
+from ensembles import plain_ensemble
 
 import scne
-from scne import SCNERegressor, SCNRegressor
+from scne import SCNRegressor
 from scne.passes import listening
 from scne.rows import EncoderLearner, open_rows
 
@@ -57,7 +58,7 @@ def folder(tmp_path_factory):
 
 def small_model(**settings):
     base = SCNRegressor(8, n_candidates=20, validation_fraction=0.2, search_rows=2_000, **settings)
-    return SCNERegressor(base, random_state=3)
+    return plain_ensemble(base, random_state=3)
 
 
 def encoded(path):
@@ -110,7 +111,7 @@ def test_the_search_sees_only_its_sample(folder):
 
 def test_a_budget_that_cannot_hold_the_system_is_refused_before_reading(folder):
     rows = open_rows(folder / "parts", target="y", ignore=["number"])
-    model = SCNERegressor(SCNRegressor(5_000, memory_budget="100MB"), random_state=0)
+    model = plain_ensemble(SCNRegressor(5_000, memory_budget="100MB"), random_state=0)
     with pytest.raises(ValueError, match=r"memory_budget is '100MB'.*10,000 nodes"):
         model.fit(rows)
     assert not hasattr(model, "n_features_in_")

@@ -5,8 +5,9 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
+from ensembles import plain_ensemble
 
-from scne import SCNERegressor, SCNRegressor, open_rows
+from scne import SCNRegressor, open_rows
 from scne.rows import DataError
 from scne.rows import _csv_format as csv_format
 
@@ -18,7 +19,7 @@ def table(n, text_of):
 
 
 def model_bytes(path, tmp_path):
-    model = SCNERegressor(SCNRegressor(4, n_candidates=10), random_state=0).fit(open_rows(path, target="y"))
+    model = plain_ensemble(SCNRegressor(4, n_candidates=10), random_state=0).fit(open_rows(path, target="y"))
     model.save(tmp_path / "m.scne")
     return (tmp_path / "m.scne").read_bytes()
 

@@ -8,8 +8,9 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
 from commands import run_here
+from ensembles import plain_ensemble
 
-from scne import SCNERegressor, SCNRegressor, load, open_rows
+from scne import SCNRegressor, load, open_rows
 from scne.rows import DataError, EncoderLearner, identity_of_files
 from scne.rows._level_counts import MOST_LEVELS
 
@@ -22,7 +23,7 @@ def write(path, values, beside=None):
 
 
 def fitted(path, **options):
-    return SCNERegressor(SCNRegressor(4, n_candidates=10), random_state=0).fit(open_rows(path, target="y", **options))
+    return plain_ensemble(SCNRegressor(4, n_candidates=10), random_state=0).fit(open_rows(path, target="y", **options))
 
 
 def kinds(path, **options):

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
+from ensembles import plain_ensemble
 
-from scne import SCNERegressor, SCNRegressor, load, open_rows
+from scne import SCNRegressor, load, open_rows
 from scne.rows import DataError, EncoderLearner
 
 N = 48
@@ -37,7 +38,7 @@ def write(path, values):
 def predictions(tmp_path, then, now, **options):
     """Of a model fitted on one column, loaded from its file, for another; also by the rows opened without the model."""
     rows = open_rows(write(tmp_path / "then.parquet", then), target="y", **options)
-    SCNERegressor(SCNRegressor(4, n_candidates=10), random_state=0).fit(rows).save(tmp_path / "m.scne")
+    plain_ensemble(SCNRegressor(4, n_candidates=10), random_state=0).fit(rows).save(tmp_path / "m.scne")
     model = load(tmp_path / "m.scne")
     path = now if hasattr(now, "suffix") else write(tmp_path / "now.parquet", now)
     return model.predict(open_rows(path, target=None, groups={"g": ["x"]}, like=model.encoder_)), model
@@ -127,7 +128,7 @@ class TestConverted:
         for code in ("1", "2B", "3"):
             (tmp_path / "then" / f"x={code}").mkdir(parents=True)
             pq.write_table(pa.table({"z": ROW, "y": ROW * len(code)}), tmp_path / "then" / f"x={code}" / "0.parquet")
-        model = SCNERegressor(SCNRegressor(4, n_candidates=10), random_state=0)
+        model = plain_ensemble(SCNRegressor(4, n_candidates=10), random_state=0)
         model.fit(open_rows(tmp_path / "then", target="y"))
         (tmp_path / "now" / "x=3").mkdir(parents=True)
         pq.write_table(pa.table({"z": ROW, "y": ROW}), tmp_path / "now" / "x=3" / "0.parquet")
@@ -230,7 +231,7 @@ def test_text_files_and_tables_of_the_same_rows_give_the_same_predictions(tmp_pa
     csv.write_csv(rows, tmp_path / "a.csv")
     pq.write_table(rows, tmp_path / "a.parquet")
     models = [
-        SCNERegressor(SCNRegressor(4, n_candidates=10), random_state=0).fit(open_rows(tmp_path / name, target="y"))
+        plain_ensemble(SCNRegressor(4, n_candidates=10), random_state=0).fit(open_rows(tmp_path / name, target="y"))
         for name in ("a.csv", "a.parquet")
     ]
     assert models[0].encoder_ == models[1].encoder_

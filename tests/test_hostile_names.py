@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from commands import SCNE, run_here
+from ensembles import plain_ensemble
 from matplotlib.figure import Figure
 
-from scne import SCNERegressor, SCNRegressor
+from scne import SCNRegressor
 from scne.report import (
     ConvergenceDisplay,
     DecorrelationPathDisplay,
@@ -43,7 +44,7 @@ Y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
 @pytest.fixture(scope="module")
 def plain():
     base = SCNRegressor(6, n_candidates=10, validation_fraction=0.2)
-    return SCNERegressor(base, groups={"a": [0, 1], "b": [2, 3]}, solver="jacobi", random_state=0).fit(X, Y)
+    return plain_ensemble(base, groups={"a": [0, 1], "b": [2, 3]}, solver="jacobi", random_state=0).fit(X, Y)
 
 
 PICTURES = {

@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from ensembles import plain_ensemble
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
@@ -116,7 +117,7 @@ def test_group_importances_are_those_of_a_refit(held_out, outputs):
     X, y = friedman_rows(600, 0)
     y = y if outputs == "flat" else np.column_stack([y, 1000 * X[:, 2]])
     fraction = 0.3 if held_out == "fraction" else None
-    model = SCNERegressor(SCNRegressor(12, **small, validation_fraction=fraction), groups=GROUPS, random_state=4)
+    model = plain_ensemble(SCNRegressor(12, **small, validation_fraction=fraction), groups=GROUPS, random_state=4)
     train, judged = np.arange(400), np.arange(400)
     if held_out == "given":
         judged = np.arange(400, 600)
@@ -136,7 +137,7 @@ def test_group_importances_are_those_of_a_refit(held_out, outputs):
         model.ridge_,
     )
     scale = model.target_scaling_.scale
-    found = model.group_importances()
+    found = model.group_importances_
     assert found.rows == ("training rows" if held_out == "none" else "held-out rows")
     np.testing.assert_allclose(np.reshape(found.error, -1), whole * scale, rtol=1e-5)
     np.testing.assert_allclose(np.reshape(found.errors_without, (4, -1)), without * scale, rtol=1e-5)
@@ -148,8 +149,8 @@ def test_group_importances_are_those_of_a_refit(held_out, outputs):
 
 def test_a_group_of_noise_is_worth_nothing_and_the_others_what_they_explain():
     X, y = friedman_rows(2_000, 1)
-    model = SCNERegressor(SCNRegressor(30, **small, validation_fraction=0.3), groups=GROUPS, random_state=0).fit(X, y)
-    found = model.group_importances()
+    model = plain_ensemble(SCNRegressor(30, **small, validation_fraction=0.3), groups=GROUPS, random_state=0).fit(X, y)
+    found = model.group_importances_
     assert 0.9 < found.error < 1.15
     assert abs(found.rises["noise"]) < 0.02
     # Without "bend" its variance, 400 / 180, is added to that of the noise.
@@ -160,16 +161,16 @@ def test_a_group_of_noise_is_worth_nothing_and_the_others_what_they_explain():
 
 def test_group_importances_have_the_units_of_y():
     X, y = friedman_rows(300, 2)
-    model = SCNERegressor(SCNRegressor(8, **small), groups=GROUPS, random_state=0)
-    plain = model.fit(X, y).group_importances().errors_without
-    np.testing.assert_allclose(model.fit(X, 1000 * y + 5).group_importances().errors_without, 1000 * plain, rtol=1e-6)
+    model = plain_ensemble(SCNRegressor(8, **small), groups=GROUPS, random_state=0)
+    plain = model.fit(X, y).group_importances_.errors_without
+    np.testing.assert_allclose(model.fit(X, 1000 * y + 5).group_importances_.errors_without, 1000 * plain, rtol=1e-6)
 
 
 def test_a_naive_ensemble_without_a_network_is_the_mean_of_the_others():
     X, y = friedman_rows(300, 3)
-    model = SCNERegressor(SCNRegressor(8, **small), groups=GROUPS, solver="naive", random_state=0).fit(X, y)
+    model = plain_ensemble(SCNRegressor(8, **small), groups=GROUPS, solver="naive", random_state=0).fit(X, y)
     members = model.predict_members(X)
-    found = model.group_importances()
+    found = model.group_importances_
     for m in range(4):
         mean = np.delete(members, m, axis=0).mean(axis=0)
         assert found.errors_without[m] == pytest.approx(np.sqrt(np.mean((y - mean) ** 2)), rel=1e-8)
@@ -177,28 +178,28 @@ def test_a_naive_ensemble_without_a_network_is_the_mean_of_the_others():
 
 def test_group_importances_of_a_reweighted_and_of_a_loaded_ensemble(tmp_path):
     X, y = friedman_rows(300, 4)
-    model = SCNERegressor(SCNRegressor(8, **small, validation_fraction=0.3), groups=GROUPS, random_state=0).fit(X, y)
+    model = plain_ensemble(SCNRegressor(8, **small, validation_fraction=0.3), groups=GROUPS, random_state=0).fit(X, y)
     save_model(model, tmp_path / "m.scne", with_system=True)
-    again = load_model(tmp_path / "m.scne").group_importances()
-    np.testing.assert_array_equal(again.errors_without, model.group_importances().errors_without)
+    again = load_model(tmp_path / "m.scne").group_importances_
+    np.testing.assert_array_equal(again.errors_without, model.group_importances_.errors_without)
     assert again.rows == "held-out rows"
-    lazy = model.reweighted(decorrelation=0.1).group_importances()
+    lazy = model.reweighted(decorrelation=0.1).group_importances_
     assert lazy.error > again.error
     save_model(model, tmp_path / "m.scne")
     with pytest.raises(ValueError, match=r"holds no Gram matrix.*with_system=True"):
-        load_model(tmp_path / "m.scne").group_importances()
+        _ = load_model(tmp_path / "m.scne").group_importances_
 
 
 def test_group_importances_that_cannot_be_are_refused():
     X, y = friedman_rows(100, 5)
     with pytest.raises(NotFittedError):
-        SCNERegressor().group_importances()
+        _ = SCNERegressor().group_importances_
     one = DNNERegressor(RVFLRegressor(5), n_estimators=1, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="one network"):
-        one.group_importances()
+        _ = one.group_importances_
     free = DNNERegressor(RVFLRegressor(5), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1).fit(X, y)
     with pytest.raises(ValueError, match="matrix_free=True"):
-        free.group_importances()
+        _ = free.group_importances_
 
 
 # Shuffled columns.
@@ -206,7 +207,7 @@ def test_group_importances_that_cannot_be_are_refused():
 
 def test_shuffled_errors_are_those_of_predictions_of_shuffled_rows():
     X, y = friedman_rows(400, 6)
-    model = SCNERegressor(SCNRegressor(8, **small), groups=GROUPS, random_state=0).fit(X, y)
+    model = plain_ensemble(SCNRegressor(8, **small), groups=GROUPS, random_state=0).fit(X, y)
     found = model.permutation_importances(X, y, n_repeats=3, random_state=9)
     generator = np.random.RandomState(9)
     generator.randint(np.iinfo(np.int32).max)
@@ -285,7 +286,7 @@ def files(tmp_path_factory):
     pa.parquet.write_table(table, path, row_group_size=700)
     rows = open_rows(path, target="y", weight="weight", groups={"a": ["gas", "idle"], "b": ["place"]})
     base = SCNRegressor(10, **small, validation_fraction=0.2)
-    return rows, SCNERegressor(base, random_state=0).fit(rows), table
+    return rows, plain_ensemble(base, random_state=0).fit(rows), table
 
 
 def test_files_are_shuffled_by_their_own_columns(files):
@@ -395,7 +396,7 @@ def test_wide_models_are_measured_on_fewer_rows(monkeypatch):
 def test_the_shares_are_shares():
     X, y = friedman_rows(300, 17)
     X[:, 7] = 4.0
-    model = SCNERegressor(SCNRegressor(8, **small), groups=[[0, 1], [1, 2], [7, 3]], random_state=0).fit(X, y)
+    model = plain_ensemble(SCNRegressor(8, **small), groups=[[0, 1], [1, 2], [7, 3]], random_state=0).fit(X, y)
     shares = model.feature_importances_
     assert shares.shape == (8,)
     assert shares.sum() == pytest.approx(1.0)
@@ -418,7 +419,7 @@ def test_outputs_count_by_their_scaled_variance():
 )
 def test_a_file_keeps_the_shares_to_the_last_bit(base, tmp_path):
     X, y = friedman_rows(300, 19)
-    model = SCNERegressor(base, groups=GROUPS, random_state=0).fit(X, y)
+    model = plain_ensemble(base, groups=GROUPS, random_state=0).fit(X, y)
     save_model(model, tmp_path / "m.scne")
     np.testing.assert_array_equal(load_model(tmp_path / "m.scne").feature_importances_, model.feature_importances_)
 

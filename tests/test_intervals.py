@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from commands import SCNE
+from ensembles import plain_ensemble
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,8 +50,8 @@ def covered(interval, y):
 
 KINDS = ["even", "larger at the right", "heavy tails", "one side", "two outputs"]
 NETWORKS = {
-    "scne": SCNERegressor(SCNRegressor(12, **small, validation_fraction=0.3), groups=GROUPS),
-    "scne that fits every row closely": SCNERegressor(
+    "scne": plain_ensemble(SCNRegressor(12, **small, validation_fraction=0.3), groups=GROUPS),
+    "scne that fits every row closely": plain_ensemble(
         SCNRegressor(100, **small, batch_size=10, validation_fraction=0.3), n_estimators=2
     ),
     "scn": SCNRegressor(15, **small, validation_fraction=0.3),
@@ -147,7 +148,7 @@ def test_without_a_gram_matrix_rows_from_the_user_calibrate_and_a_fraction_does_
     X, y = make_rows(300, 9)
     V, v = make_rows(200, 10)
     base = SCNRegressor(8, **small, validation_fraction=0.3)
-    model = SCNERegressor(base, groups=GROUPS, matrix_free=True, decorrelation=0.5, ridge=0.1, random_state=0)
+    model = plain_ensemble(base, groups=GROUPS, matrix_free=True, decorrelation=0.5, ridge=0.1, random_state=0)
     assert model.fit(X, y).calibration_ is None
     model.fit(X, y, X_val=V, y_val=v)
     np.testing.assert_allclose(model.calibration_[:, 0], np.sort(np.abs(model.predict(V) - v)), rtol=1e-12)
@@ -222,7 +223,7 @@ def test_weights_of_the_rows_have_a_say_in_the_interval():
 @pytest.fixture(scope="module")
 def model():
     X, y = make_rows(600, 12)
-    return SCNERegressor(SCNRegressor(8, **small, validation_fraction=0.5), groups=GROUPS, random_state=0).fit(X, y)
+    return plain_ensemble(SCNRegressor(8, **small, validation_fraction=0.5), groups=GROUPS, random_state=0).fit(X, y)
 
 
 def test_an_interval_is_three_named_arrays_around_the_prediction(model):
@@ -279,7 +280,7 @@ def test_models_without_held_out_rows_say_what_to_do(model):
         RVFLRegressor(5).fit(X, y),
         SCNRegressor(5, **small).fit(X, y),
         DNNERegressor(RVFLRegressor(5), n_estimators=2).fit(X, y),
-        SCNERegressor(SCNRegressor(5, **small), groups=GROUPS).fit(X, y),
+        plain_ensemble(SCNRegressor(5, **small), groups=GROUPS).fit(X, y),
         model.reweighted(decorrelation=0.1),
     ]
     for one in without:
@@ -324,7 +325,7 @@ def folder(tmp_path_factory):
 
 def test_rows_in_files_have_intervals(folder):
     rows = open_rows(folder / "train.parquet", target="u", ignore=["v", "key"])
-    model = SCNERegressor(SCNRegressor(10, **small, validation_fraction=0.4), random_state=0).fit(rows)
+    model = plain_ensemble(SCNRegressor(10, **small, validation_fraction=0.4), random_state=0).fit(rows)
     assert model.calibration_.shape == (1_200, 1)
     new = open_rows(folder / "new.parquet", target="u", ignore=["v", "key"])
     found = model.predict(new, interval=0.9)

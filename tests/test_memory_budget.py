@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from commands import run_here
+from ensembles import plain_ensemble
 
 import scne
 from scne.fitting._memory import FEWEST_SEARCH_ROWS, needed_bytes
@@ -66,19 +67,17 @@ def test_what_cannot_fit_is_refused_before_a_row_is_read(tmp_path):
     path = spoilt(write(tmp_path / "a.parquet", 6_000, 200))
     rows = scne.open_rows(path, target="y")
     with pytest.raises(ValueError, match=r"memory_budget is '30MB', but .* needs \d+MB; allow that much"):
-        scne.SCNERegressor(template(memory_budget="30MB"), random_state=0).fit(rows)
+        plain_ensemble(template(memory_budget="30MB"), random_state=0).fit(rows)
     with pytest.raises(DataError, match="corrupt"):
-        scne.SCNERegressor(template(memory_budget="1GB"), random_state=0).fit(rows)
+        plain_ensemble(template(memory_budget="1GB"), random_state=0).fit(rows)
 
 
 def test_the_number_that_is_named_is_enough(tmp_path):
     rows = scne.open_rows(write(tmp_path / "a.parquet", 6_000, 200), target="y")
     with pytest.raises(ValueError, match="allow that much") as refused:
-        scne.SCNERegressor(template(memory_budget="30MB"), n_estimators=1, networks="across", random_state=0).fit(rows)
+        plain_ensemble(template(memory_budget="30MB"), n_estimators=1, networks="across", random_state=0).fit(rows)
     named = re.search(r"needs (\d+MB)", str(refused.value))[1]
-    model = scne.SCNERegressor(template(memory_budget=named), n_estimators=1, networks="across", random_state=0).fit(
-        rows
-    )
+    model = plain_ensemble(template(memory_budget=named), n_estimators=1, networks="across", random_state=0).fit(rows)
     assert model.n_rows_ == 6_000
 
 
@@ -170,7 +169,7 @@ def test_a_long_footer_is_not_parsed_to_refuse_a_fit(tmp_path):
     rows = open_rows(path, target="y")
     assert rows.n_rows == 60_000
     with pytest.raises(ValueError, match="allow that much"):
-        scne.SCNERegressor(template(memory_budget="60MB"), random_state=0).fit(rows)
+        plain_ensemble(template(memory_budget="60MB"), random_state=0).fit(rows)
 
 
 def test_the_footer_counts(tmp_path):

@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 import pytest
+from ensembles import plain_ensemble
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load, save, save_file
@@ -21,7 +22,7 @@ Y = np.column_stack([X.sum(axis=1), X[:, 0] * X[:, 1]])
 MODELS = {
     "rvfl": RVFLRegressor(2, random_state=0),
     "scn": SCNRegressor(2, n_candidates=5, validation_fraction=0.2, random_state=0),
-    "scne": SCNERegressor(
+    "scne": plain_ensemble(
         SCNRegressor(2, n_candidates=5, direct_link=True), groups={"a": [0, 1], "b": slice(2, 3)}, random_state=0
     ),
     "dnne": DNNERegressor(RVFLRegressor(2), n_estimators=2, decorrelation=0.1, ridge=0.1, random_state=0),

@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from altered import with_columns, with_weights
+from ensembles import plain_ensemble, single_classifier
 from export_models import file_model
 from test_model_files_damage import MODELS, X, Y, opened, refusal, signed
 
-from scne import SCNClassifier, SCNERegressor, SCNRegressor
+from scne import SCNRegressor
 from scne.estimators import describe_model, load_model, save_model
 from scne.models import ModelFileError
 from scne.models.file._header import LONGEST_HEADER, MOST_VALUES
@@ -160,7 +161,7 @@ def test_an_entry_that_occurs_twice_is_refused(ensemble):
 
 def test_classes_cannot_claim_more_room_than_they_take(tmp_path):
     path = tmp_path / "m.scne"
-    SCNClassifier(2, random_state=0).fit(X, np.where(X[:, 0] > 0.5, "a", "b")).save(path)
+    single_classifier(2, random_state=0).fit(X, np.where(X[:, 0] > 0.5, "a", "b")).save(path)
     altered(path, _put(["a" * 1_000_000, *(f"b{n}" for n in range(100))], "classifier", "classes"))
     assert "its classes are not labels" in refusal(path)
 
@@ -220,7 +221,7 @@ def test_models_of_many_columns_with_long_names_are_saved_and_loaded(tmp_path):
     names = [f"\u5317\u4eac station {place:05d} " + "of the northern district " * 2 for place in range(5_000)]
     frame = pd.DataFrame(np.random.default_rng(0).random((30, 5_000)), columns=names)
     groups = {"a": names[:2_000], "b": names[2_000:]}
-    model = SCNERegressor(SCNRegressor(2, n_candidates=2), groups=groups, random_state=0).fit(frame, frame[names[0]])
+    model = plain_ensemble(SCNRegressor(2, n_candidates=2), groups=groups, random_state=0).fit(frame, frame[names[0]])
     model.save(tmp_path / "m.scne")
     loaded = load_model(tmp_path / "m.scne")
     assert np.array_equal(loaded.predict(frame), model.predict(frame))
@@ -291,7 +292,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused_or_whole(tmp_path):
 def test_inspect_shows_names_and_obeys_none(tmp_path):
     path = tmp_path / "m.scne"
     groups = {"a\x1b]0;owned\x07[red]": [0], "b\u202e": [1, 2]}
-    SCNERegressor(SCNRegressor(2, n_candidates=5), groups=groups, random_state=0).fit(X, Y).save(path)
+    plain_ensemble(SCNRegressor(2, n_candidates=5), groups=groups, random_state=0).fit(X, Y).save(path)
     done = subprocess.run([sys.executable, "-m", "scne", "inspect", str(path)], capture_output=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert b"\x1b" not in done.stdout

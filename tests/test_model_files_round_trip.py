@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from altered import with_columns
+from ensembles import plain_ensemble
 from export_models import file_model, file_predictions, file_table
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
 from scne.estimators import load_model, save_model
+from scne.ncl import lambda_path
 
 small = {"n_candidates": 20}
 ESTIMATORS = {
@@ -26,18 +28,18 @@ ESTIMATORS = {
     "scn that watches": SCNRegressor(8, **small, validation_fraction=0.3, n_iter_no_change=2, random_state=5),
     "dnne": DNNERegressor(RVFLRegressor(10), n_estimators=3, random_state=5),
     "dnne of defaults": DNNERegressor(n_estimators=2, random_state=5),
-    "scne": SCNERegressor(SCNRegressor(6, **small), groups={"b": [0, 1], "a": slice(1, 3)}, random_state=5),
-    "scne that watches": SCNERegressor(
+    "scne": plain_ensemble(SCNRegressor(6, **small), groups={"b": [0, 1], "a": slice(1, 3)}, random_state=5),
+    "scne that watches": plain_ensemble(
         SCNRegressor(6, **small, validation_fraction=0.3, direct_link=True), groups=[(0, 2), [1]], random_state=5
     ),
     "scne of defaults": SCNERegressor(n_estimators=2, groups={"b": [0, 1], "a": slice(1, 3)}, random_state=5),
     "scne by the paper": SCNERegressor.paper([[0], np.array([1, 2])], max_hidden=6, random_state=5),
-    "scne by jacobi": SCNERegressor(RVFLRegressor(8), n_estimators=3, solver="jacobi", decorrelation=0.3, ridge=0.1),
-    "scne by pinv": SCNERegressor(RVFLRegressor(8), n_estimators=2, ridge=0, decorrelation=0.5, random_state=5),
-    "scne with ridges by name": SCNERegressor(
+    "scne by jacobi": plain_ensemble(RVFLRegressor(8), n_estimators=3, solver="jacobi", decorrelation=0.3, ridge=0.1),
+    "scne by pinv": plain_ensemble(RVFLRegressor(8), n_estimators=2, ridge=0, decorrelation=0.5, random_state=5),
+    "scne with ridges by name": plain_ensemble(
         RVFLRegressor(8), groups={"x": 0, "y": {1, 2}}, ridge={"y": 0.1, "x": np.float64(1)}, random_state=5
     ),
-    "scne without a matrix": SCNERegressor(
+    "scne without a matrix": plain_ensemble(
         RVFLRegressor(8), n_estimators=3, matrix_free=True, decorrelation=0.5, ridge=0.1, random_state=5
     ),
 }
@@ -174,7 +176,7 @@ def test_wide_models_keep_their_order_in_memory(wide, tmp_path):
 def test_column_names_come_back(tmp_path):
     X, y = make_rows()
     frame = pd.DataFrame(X, columns=["TEMP", "Öl", "x y"])
-    model = SCNERegressor(RVFLRegressor(5), groups={"first": frame.columns[:2], "rest": ["x y"]}).fit(frame, y)
+    model = plain_ensemble(RVFLRegressor(5), groups={"first": frame.columns[:2], "rest": ["x y"]}).fit(frame, y)
     loaded = round_trip(model, tmp_path / "m.scne")
     assert loaded.feature_names_in_.tolist() == ["TEMP", "Öl", "x y"]
     assert loaded.feature_names_in_.dtype == object
@@ -197,7 +199,7 @@ def test_parameters_of_every_plain_kind_come_back(tmp_path):
         7: (0, 1),
     }
     base = RVFLRegressor(4, scope=np.float32(0.5))
-    model = SCNERegressor(base, groups=groups, max_iter=np.int16(9), random_state=np.int64(3)).fit(X, y)
+    model = plain_ensemble(base, groups=groups, max_iter=np.int16(9), random_state=np.int64(3)).fit(X, y)
     loaded = round_trip(model, tmp_path / "m.scne")
     assert_same(loaded.groups, groups | {"numpy integers": [0, 2]})
     assert [type(column) for column in loaded.groups["numpy integers"]] == [int, int]
@@ -222,7 +224,9 @@ def test_with_its_system_a_loaded_ensemble_can_be_reweighted(name, tmp_path):
         assert np.array_equal(
             loaded.reweighted(**settings).predict(X), model.reweighted(**settings).predict(X), equal_nan=True
         )
-    assert np.array_equal(loaded.decorrelation_path().errors, model.decorrelation_path().errors)
+    assert np.array_equal(
+        lambda_path(loaded.system_, loaded.ridge_).errors, lambda_path(model.system_, model.ridge_).errors
+    )
 
 
 def test_without_its_system_a_loaded_ensemble_refuses_to_be_reweighted(tmp_path):

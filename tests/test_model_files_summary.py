@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from altered import with_columns
+from ensembles import plain_ensemble
 from sklearn.exceptions import NotFittedError
 
-from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
+from scne import DNNERegressor, RVFLRegressor, SCNRegressor
 from scne.estimators import GroupSummary, describe_model, save_model
 from scne.models import ModelFileError
 
@@ -17,7 +18,7 @@ X = np.random.default_rng(0).uniform(size=(200, 3))
 Y = np.column_stack([np.sin(3 * X[:, 0]), X[:, 1] * X[:, 2]])
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
 MODELS = {
-    "scne": SCNERegressor(
+    "scne": plain_ensemble(
         SCNRegressor(6, n_candidates=20, validation_fraction=0.2), groups={"one": ["a"], "two": ["b", "c"]}
     ),
     "dnne": DNNERegressor(RVFLRegressor(5), n_estimators=2, solver="jacobi", decorrelation=0.2, ridge=0.1),

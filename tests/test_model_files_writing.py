@@ -7,10 +7,11 @@ import sys
 import numpy as np
 import pytest
 from altered import with_columns
+from ensembles import plain_ensemble
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
-from scne import RVFLRegressor, SCNERegressor
+from scne import RVFLRegressor
 from scne.estimators import load_model, save_model
 from scne.models import ModelFileError
 
@@ -107,7 +108,7 @@ class Mine(RVFLRegressor):
     [
         (LinearRegression(), "it is a LinearRegression, and a model file can hold only SCNERegressor, DNNERegressor, "),
         (Mine(3), "it is a Mine, and a model file can hold only"),
-        (SCNERegressor(Mine(3), n_estimators=2), "it is a Mine, and a model file can hold only SCNRegressor, RVFL"),
+        (plain_ensemble(Mine(3), n_estimators=2), "it is a Mine, and a model file can hold only SCNRegressor, RVFL"),
     ],
 )
 def test_other_classes_are_refused(other, sentence, tmp_path):
@@ -134,6 +135,6 @@ def test_a_system_that_is_not_there_is_not_saved(model, tmp_path):
     save_model(model, tmp_path / "m.scne")
     with pytest.raises(ModelFileError, match="it holds no Gram matrix to save"):
         save_model(load_model(tmp_path / "m.scne"), tmp_path / "again.scne", with_system=True)
-    ensemble = SCNERegressor(RVFLRegressor(3), n_estimators=2, matrix_free=True, decorrelation=0.1, ridge=1.0)
+    ensemble = plain_ensemble(RVFLRegressor(3), n_estimators=2, matrix_free=True, decorrelation=0.1, ridge=1.0)
     with pytest.raises(ModelFileError, match="it holds no Gram matrix to save"):
         save_model(ensemble.fit(X, Y), tmp_path / "m.scne", with_system=True)

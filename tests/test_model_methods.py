@@ -80,7 +80,7 @@ def test_a_fit_does_not_load_what_exports_need():
     script = (
         "import sys, numpy as np; from scne import RVFLRegressor; X = np.arange(9.0)[:, None]; "
         "model = RVFLRegressor(3).fit(X, X[:, 0]); print([m for m in sys.modules if m in ('onnx', 'scne.models')]); "
-        "model.to_c(); print('scne.models' in sys.modules, 'onnx' in sys.modules)"
+        "model.export('c'); print('scne.models' in sys.modules, 'onnx' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["[]", "True False"]
@@ -107,11 +107,11 @@ def command(stored, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("form", "options", "write"),
     [
-        ("onnx", ["--interval", "0.8", "--float32"], lambda model: model.to_onnx(interval=0.8, dtype="float32")),
-        ("onnx", [], lambda model: model.to_onnx()),
-        ("c", ["--name", "air"], lambda model: model.to_c(name="air")),
-        ("c", ["--float32"], lambda model: model.to_c(dtype="float32")),
-        ("python", [], lambda model: model.to_python()),
+        ("onnx", ["--interval", "0.8", "--float32"], lambda model: model.export("onnx", interval=0.8, dtype="float32")),
+        ("onnx", [], lambda model: model.export("onnx")),
+        ("c", ["--name", "air"], lambda model: model.export("c", name="air")),
+        ("c", ["--float32"], lambda model: model.export("c", dtype="float32")),
+        ("python", [], lambda model: model.export("python")),
     ],
 )
 def test_the_command_writes_what_the_methods_write(stored, command, form, options, write):

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from ensembles import plain_ensemble
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.base import clone
 
-from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
+from scne import DNNERegressor, RVFLRegressor, SCNRegressor
 from scne.estimators._regressor import draw_seed
 from scne.networks import ACTIVATIONS, draw_nodes
 from scne.rows import all_columns, resolve_groups
@@ -23,7 +24,7 @@ NETWORKS = {
 }
 ENSEMBLES = {
     "dnne": DNNERegressor(RVFLRegressor(8), groups=[[0, 1], [1, 2]], ridge=1e-3, random_state=0),
-    "scne": SCNERegressor(SCNRegressor(8, n_candidates=20), groups=[[0, 1], [1, 2]], ridge=1e-3, random_state=0),
+    "scne": plain_ensemble(SCNRegressor(8, n_candidates=20), groups=[[0, 1], [1, 2]], ridge=1e-3, random_state=0),
 }
 networks = pytest.mark.parametrize("estimator", NETWORKS.values(), ids=NETWORKS.keys())
 every = pytest.mark.parametrize("estimator", [*NETWORKS.values(), *ENSEMBLES.values()], ids=[*NETWORKS, *ENSEMBLES])
@@ -173,7 +174,7 @@ def test_given_validation_rows_replace_held_out_ones(noisy):
 
 def test_members_of_an_ensemble_keep_their_own_prefixes(noisy):
     base = SCNRegressor(25, n_candidates=30, validation_fraction=0.3)
-    model = SCNERegressor(base, groups=[[0], [1]], random_state=1).fit(*noisy)
+    model = plain_ensemble(base, groups=[[0], [1]], random_state=1).fit(*noisy)
     best = [int(np.argmin(member.search.validation_curve)) + 1 for member in model.members_]
     assert model.n_hidden_ == best
 
@@ -385,14 +386,14 @@ def test_a_network_sees_its_own_columns_only(data):
 
 def test_groups_may_overlap(data):
     X, y = data
-    model = SCNERegressor(RVFLRegressor(5), groups={"a": [0, 1], "b": [1, 0], "c": [0, 1, 2]}).fit(X, y)
+    model = plain_ensemble(RVFLRegressor(5), groups={"a": [0, 1], "b": [1, 0], "c": [0, 1, 2]}).fit(X, y)
     assert [list(columns) for columns in model.groups_.values()] == [[0, 1], [1, 0], [0, 1, 2]]
 
 
 def test_groups_whose_names_look_alike_stay_apart(data):
     """1 and "1" are two groups, or one sentence says that they cannot be."""
     X, y = data
-    model = SCNERegressor(RVFLRegressor(5), groups={1: [0], "1": [1, 2]}, ridge=0.1, decorrelation=0.5)
+    model = plain_ensemble(RVFLRegressor(5), groups={1: [0], "1": [1, 2]}, ridge=0.1, decorrelation=0.5)
     try:
         model.fit(X, y)
     except ValueError as error:

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from ensembles import plain_ensemble, single_classifier
 
 from scne import (
     DNNERegressor,
     RVFLRegressor,
-    SCNClassifier,
     SCNERegressor,
     SCNRegressor,
     open_rows,
@@ -25,8 +25,8 @@ MODELS = {
     "scn": SCNRegressor(5, n_candidates=5, random_state=0),
     "plain": SCNRegressor(5, n_candidates=5, scaling="none", target_scaling="none", direct_link=True, random_state=0),
     "rvfl": RVFLRegressor(5, scaling="standard", random_state=0),
-    "default": SCNERegressor(SCNRegressor.tuned(max_hidden=5), n_estimators=2, trend="judged", random_state=0),
-    "linear": SCNERegressor(SMALL, n_estimators=2, trend="linear", random_state=0),
+    "default": plain_ensemble(SCNRegressor.tuned(max_hidden=5), n_estimators=2, trend="judged", random_state=0),
+    "linear": plain_ensemble(SMALL, n_estimators=2, trend="linear", random_state=0),
     "dnne": DNNERegressor(RVFLRegressor(5), n_estimators=2, random_state=0),
 }
 each_model = pytest.mark.parametrize("name", MODELS)
@@ -79,7 +79,7 @@ def test_inputs_whose_squares_are_not_needed():
 
 
 def test_absurd_sizes_in_files(tmp_path):
-    model = SCNERegressor(SMALL, random_state=0)
+    model = plain_ensemble(SMALL, random_state=0)
     targets = Y.copy()
     targets[7] = -1e200
     with pytest.raises(ValueError, match=r"target column 'y' of .*a.parquet .*-1e\+200, the first in row 8.*rescale"):
@@ -149,9 +149,9 @@ def test_masks_and_times_are_refused_elsewhere():
         with pytest.raises(ValueError, match=r"X is a masked array|X holds values of type datetime64"):
             model.partial_fit(unfit, Y)
     with pytest.raises(ValueError, match="y is a masked array"):
-        SCNClassifier(5).fit(X, np.ma.MaskedArray(Y > 0, MASK))
+        single_classifier(5).fit(X, np.ma.MaskedArray(Y > 0, MASK))
     with pytest.raises(ValueError, match="sample_weight is a masked array"):
-        SCNClassifier(5).fit(X, Y > 0, np.ma.MaskedArray(np.ones(60), MASK))
+        single_classifier(5).fit(X, Y > 0, np.ma.MaskedArray(np.ones(60), MASK))
 
 
 def test_a_mask_that_hides_nothing_is_no_mask():
@@ -196,7 +196,7 @@ def test_huge_numbers_are_refused_with_their_bound(parameter, value):
         (SCNRegressor(tol=10**400), "tol is 1000"),
         (RVFLRegressor(scope=1e200), "scope is 1e+200"),
         (SCNRegressor(n_candidates=50_000, batch_size=2), "at most 7,905 candidates, or batch_size=1"),
-        (SCNERegressor(SCNRegressor(100_000), n_estimators=10_000), "nodes in all networks would fit"),
+        (plain_ensemble(SCNRegressor(100_000), n_estimators=10_000), "nodes in all networks would fit"),
         (SCNERegressor(ridge=1e200), "ridge is 1e+200"),
     ],
     ids=lambda given: given[:20] if isinstance(given, str) else None,

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from commands import run_here
+from ensembles import plain_ensemble
 
-from scne import SCNERegressor, SCNRegressor, open_rows
+from scne import SCNRegressor, open_rows
 from scne.disk import appearing_whole, sweep_leftovers, write_whole
 
 FAST = ("--networks", "2", "--nodes", "4", "--tuning", "0.5")
@@ -24,7 +25,7 @@ def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fitted")
     x = np.random.default_rng(0).normal(size=(300, 2))
     pq.write_table(pa.table({"a": x[:, 0], "b": x[:, 1], "y": x.sum(1)}), folder / "rows.parquet")
-    model = SCNERegressor(SCNRegressor(4, n_candidates=10), networks="across", n_estimators=2, random_state=0)
+    model = plain_ensemble(SCNRegressor(4, n_candidates=10), networks="across", n_estimators=2, random_state=0)
     model.fit(open_rows(folder / "rows.parquet", target="y")).save(folder / "model.scne")
     return folder
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from ensembles import plain_ensemble
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
@@ -29,13 +30,13 @@ MODELS = {
     "scn": SCNRegressor(15, **small, ridge=1e-3),
     "scn that holds out rows": SCNRegressor(15, **small, validation_fraction=0.3),
     "dnne": DNNERegressor(RVFLRegressor(8, scope=2), n_estimators=3, **firm),
-    "scne": SCNERegressor(SCNRegressor(8, **small), groups=GROUPS, **firm),
+    "scne": plain_ensemble(SCNRegressor(8, **small), groups=GROUPS, **firm),
     "scne by the paper": SCNERegressor.paper(GROUPS, max_hidden=8),
-    "scne by pinv": SCNERegressor(SCNRegressor(4, **small), groups=GROUPS, ridge=0.0, decorrelation=0.5),
-    "scne after a trend": SCNERegressor(
+    "scne by pinv": plain_ensemble(SCNRegressor(4, **small), groups=GROUPS, ridge=0.0, decorrelation=0.5),
+    "scne after a trend": plain_ensemble(
         SCNRegressor(8, **small, direct_link=True), groups=GROUPS, trend="linear", **firm
     ),
-    "scne beside a trend": SCNERegressor(
+    "scne beside a trend": plain_ensemble(
         SCNRegressor(8, **small, validation_fraction=0.3), groups=GROUPS, trend="judged", target_scaling="0-1", **firm
     ),
 }
@@ -266,7 +267,7 @@ def files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "model", [RVFLRegressor(20, ridge=1e-3), SCNERegressor(SCNRegressor(8, **small), trend="linear", n_estimators=2)]
+    "model", [RVFLRegressor(20, ridge=1e-3), plain_ensemble(SCNRegressor(8, **small), trend="linear", n_estimators=2)]
 )
 def test_files_follow_files(files, model):
     opened, frame = files
@@ -371,7 +372,7 @@ def test_column_names_are_those_of_the_first_batch():
 
 def test_a_solver_that_fails_changes_nothing():
     X, y = make_rows(N_FIRST, 0)
-    model = SCNERegressor(RVFLRegressor(8), n_estimators=3, solver="jacobi", decorrelation=0.3, ridge=0.1)
+    model = plain_ensemble(RVFLRegressor(8), n_estimators=3, solver="jacobi", decorrelation=0.3, ridge=0.1)
     model.fit(X, y).set_params(max_iter=1, step_tol=0.0)
     refused(model, "max_iter", X, y, error=ConvergenceWarning)
 
@@ -423,7 +424,7 @@ def test_a_model_without_its_system_says_how_to_keep_it(tmp_path):
     for name, match in (("dnne", "save with with_system=True"), ("scn", "pickle or joblib")):
         fitted(name).save(tmp_path / "m.scne")
         refused(scne.load(tmp_path / "m.scne"), match, X, y)
-    matrix_free = SCNERegressor(
+    matrix_free = plain_ensemble(
         RVFLRegressor(5), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1, random_state=0
     )
     with pytest.raises(AttributeError) as refusal:
@@ -461,7 +462,7 @@ def test_held_out_rows_are_still_among_all_rows():
     rest = model.held_out_.left_of(model.system_)
     assert rest.n_rows == pytest.approx(0.5 * 0.7 * N_FIRST + 200)
     assert np.linalg.eigvalsh(rest.gram).min() > -1e-9 * np.trace(rest.gram)
-    assert len(model.group_importances().rises) == 3
+    assert len(model.group_importances_.rises) == 3
 
 
 def test_the_summary_counts_all_rows():

@@ -7,9 +7,10 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from ensembles import plain_ensemble
 from sklearn.base import clone
 
-from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
+from scne import DNNERegressor, RVFLRegressor, SCNRegressor
 
 ESTIMATORS = {
     "rvfl": RVFLRegressor(12, random_state=5),
@@ -21,8 +22,8 @@ ESTIMATORS = {
     "scn without room": SCNRegressor(6, n_candidates=20, memory_budget=0, random_state=5),
     "scn that watches": SCNRegressor(8, n_candidates=20, validation_fraction=0.3, random_state=5),
     "dnne": DNNERegressor(RVFLRegressor(10), n_estimators=3, random_state=5),
-    "scne": SCNERegressor(SCNRegressor(6, n_candidates=20), groups=[[0, 1], [1, 2]], random_state=5),
-    "scne without a matrix": SCNERegressor(
+    "scne": plain_ensemble(SCNRegressor(6, n_candidates=20), groups=[[0, 1], [1, 2]], random_state=5),
+    "scne without a matrix": plain_ensemble(
         RVFLRegressor(8), n_estimators=3, matrix_free=True, decorrelation=0.5, ridge=0.1, random_state=5
     ),
 }

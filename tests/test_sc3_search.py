@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from ensembles import plain_ensemble
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scne import SCNERegressor, SCNRegressor
+from scne import SCNRegressor
 from scne.estimators._regressor import draw_seed
 from scne.networks import SearchSettings, StopReason, build_network, pool_generator, prepare_search, uniform_pool
 from scne.passes import Engine
@@ -222,8 +223,8 @@ def test_a_longer_search_begins_with_the_shorter_one():
 def test_a_member_is_found_the_same_alone_and_in_company():
     """Network m of an ensemble does not depend on the networks before it."""
     X, y = make_rows(1)
-    ensemble = SCNERegressor(SCNRegressor(5, n_candidates=15), groups=[[1], [0, 1]], random_state=2).fit(X, y[:, 0])
-    other = SCNERegressor(SCNRegressor(5, n_candidates=15), groups=[[0], [0, 1]], random_state=2).fit(X, y[:, 0])
+    ensemble = plain_ensemble(SCNRegressor(5, n_candidates=15), groups=[[1], [0, 1]], random_state=2).fit(X, y[:, 0])
+    other = plain_ensemble(SCNRegressor(5, n_candidates=15), groups=[[0], [0, 1]], random_state=2).fit(X, y[:, 0])
     assert np.array_equal(ensemble.input_weights_[1], other.input_weights_[1])
 
 
@@ -275,7 +276,7 @@ def test_a_reason_to_stop_is_a_sentence(reason):
 
 def test_members_of_an_ensemble_say_why_they_stopped():
     X, y = make_rows()
-    model = SCNERegressor(SCNRegressor(3, n_candidates=10), n_estimators=2).fit(X, y[:, 0])
+    model = plain_ensemble(SCNRegressor(3, n_candidates=10), n_estimators=2).fit(X, y[:, 0])
     assert [member.search.stop_reason for member in model.members_] == [StopReason.MAX_HIDDEN] * 2
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 import sklearn
 import skops.io
+from ensembles import plain_ensemble
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
@@ -25,7 +26,7 @@ ESTIMATORS = {
     "rvfl": RVFLRegressor(8, random_state=3),
     "scn": SCNRegressor(8, n_candidates=20, random_state=3),
     "dnne": DNNERegressor(RVFLRegressor(8), groups=[[0, 1], [1, 2]], random_state=3),
-    "scne": SCNERegressor(SCNRegressor(6, n_candidates=20), groups=[[0, 1], [1, 2]], random_state=3),
+    "scne": plain_ensemble(SCNRegressor(6, n_candidates=20), groups=[[0, 1], [1, 2]], random_state=3),
 }
 every = pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS.keys())
 FRAMES = {
@@ -65,7 +66,7 @@ def test_fitting_leaves_the_parameters_as_they_were(estimator, data):
 def test_the_base_model_of_an_ensemble_is_not_fitted_itself(data):
     base = SCNRegressor(5, n_candidates=10)
     before = dict(vars(base))
-    SCNERegressor(base, n_estimators=2).fit(*data)
+    plain_ensemble(base, n_estimators=2).fit(*data)
     assert vars(base) == before
 
 
@@ -95,7 +96,7 @@ def test_in_a_pipeline_it_predicts_as_alone_on_scaled_columns(estimator, data):
 
 def test_after_a_scaler_with_pandas_output_groups_go_by_name(data):
     X, y = data
-    model = SCNERegressor(RVFLRegressor(5), groups={"air": ["TEMP", "PRES"], "gas": ["SO2"]}, random_state=0)
+    model = plain_ensemble(RVFLRegressor(5), groups={"air": ["TEMP", "PRES"], "gas": ["SO2"]}, random_state=0)
     pipe = make_pipeline(StandardScaler().set_output(transform="pandas"), model).fit(FRAMES["pandas"](X), y)
     assert [list(columns) for columns in pipe[-1].groups_.values()] == [[0, 1], [2]]
 
@@ -108,7 +109,7 @@ def test_a_grid_search_over_nested_parameters_keeps_the_better_model(data):
 
 
 def test_cross_validation_scores_a_learnable_target_well(data):
-    model = SCNERegressor(SCNRegressor(15, n_candidates=50), groups=[[0], [1, 2]], random_state=0)
+    model = plain_ensemble(SCNRegressor(15, n_candidates=50), groups=[[0], [1, 2]], random_state=0)
     assert cross_val_score(model, *data, cv=3).min() > 0.8
 
 
@@ -254,8 +255,8 @@ def test_a_transformed_target_wraps_it(estimator, data):
 @pytest.mark.parametrize(
     "model",
     [
-        SCNERegressor(SCNRegressor(8, n_candidates=30), groups=[[0, 1], [1, 2], [0, 2]], random_state=0),
-        SCNERegressor(SCNRegressor(8, n_candidates=30, direct_link=True), n_estimators=2, random_state=0),
+        plain_ensemble(SCNRegressor(8, n_candidates=30), groups=[[0, 1], [1, 2], [0, 2]], random_state=0),
+        plain_ensemble(SCNRegressor(8, n_candidates=30, direct_link=True), n_estimators=2, random_state=0),
         SCNERegressor.paper(groups=[[0, 1], [1, 2]], max_hidden=8, random_state=0),
         DNNERegressor(RVFLRegressor(8), n_estimators=4, random_state=0),
         SCNRegressor(10, n_candidates=30, batch_size=3, random_state=0),

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from commands import SCNE
+from ensembles import plain_ensemble
 from sklearn.exceptions import NotFittedError
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
@@ -31,7 +32,7 @@ def make_rows(n=900, seed=0):
 @pytest.fixture(scope="module")
 def held_out():
     base = SCNRegressor(20, **small, validation_fraction=0.3, search_rows=800)
-    return SCNERegressor(base, groups=GROUPS, random_state=0).fit(*make_rows())
+    return plain_ensemble(base, groups=GROUPS, random_state=0).fit(*make_rows())
 
 
 def number(value):
@@ -72,7 +73,7 @@ def test_the_errors_are_in_units_of_y(held_out):
 
 def test_the_networks_and_columns_that_matter_are_named(held_out):
     text = held_out.summary()
-    rises = held_out.group_importances().rises
+    rises = held_out.group_importances_.rises
     assert f"on held-out rows most for gases (by {number(rises['gases'])}) and weather (by " in text
     assert "calendar (by" not in text
     assert f"What moves its output most is a ({100 * held_out.feature_importances_[0]:.0f} %)" in text
@@ -98,7 +99,7 @@ def test_older_files_can_be_told_of_too(path):
 
 def test_without_held_out_rows_it_warns_of_its_own_judgement():
     X, y = make_rows(300)
-    searched = SCNERegressor(SCNRegressor(5, **small), groups=GROUPS, random_state=0).fit(X, y).summary()
+    searched = plain_ensemble(SCNRegressor(5, **small), groups=GROUPS, random_state=0).fit(X, y).summary()
     assert "least score of generalised cross-validation" in searched
     assert "or larger, because the nodes were chosen on the same rows" in searched
     drawn = DNNERegressor(RVFLRegressor(5), groups=GROUPS, random_state=0).fit(X, y).summary()
@@ -125,7 +126,7 @@ def test_what_was_given_is_not_said_to_be_chosen():
 
 def test_different_reasons_to_stop_are_counted():
     X, y = make_rows(200)
-    model = SCNERegressor(SCNRegressor(6, **small, tol=0.5), groups=GROUPS, random_state=0).fit(X, y)
+    model = plain_ensemble(SCNRegressor(6, **small, tol=0.5), groups=GROUPS, random_state=0).fit(X, y)
     reasons = [member.search.stop_reason for member in model.members_]
     assert set(reasons) == {StopReason.TOLERANCE, StopReason.MAX_HIDDEN}
     counted = f"of {reasons.count(StopReason.MAX_HIDDEN)} because {StopReason.MAX_HIDDEN.value}"
@@ -135,7 +136,7 @@ def test_different_reasons_to_stop_are_counted():
 def test_many_networks_and_several_outputs():
     X, y = make_rows(300)
     base = SCNRegressor(4, **small, validation_fraction=0.3)
-    text = SCNERegressor(base, n_estimators=8, random_state=0).fit(X, np.column_stack([y, X["b"]])).summary()
+    text = plain_ensemble(base, n_estimators=8, random_state=0).fit(X, np.column_stack([y, X["b"]])).summary()
     assert "8 networks with" in text
     assert "each)" in text
     assert "of the targets' scale" in text
@@ -159,7 +160,7 @@ def test_single_networks():
 
 def test_tuned_networks_say_so():
     X, y = make_rows(300)
-    model = SCNERegressor(SCNRegressor.tuned(max_hidden=6, tuning_epochs=2), n_estimators=2, random_state=0).fit(X, y)
+    model = plain_ensemble(SCNRegressor.tuned(max_hidden=6, tuning_epochs=2), n_estimators=2, random_state=0).fit(X, y)
     assert "All nodes of a network were then tuned together." in model.summary()
 
 
@@ -213,7 +214,7 @@ def test_inspect_shows_the_paragraph(fitted_by_command):
 def test_what_takes_long_to_measure_is_left_to_its_method():
     """A paragraph takes seconds at most, whatever the model: files may hold any."""
     X = np.random.default_rng(0).random((40, 2))
-    many = SCNERegressor(RVFLRegressor(1), n_estimators=101, decorrelation=0.1, ridge=0.1, random_state=0)
+    many = plain_ensemble(RVFLRegressor(1), n_estimators=101, decorrelation=0.1, ridge=0.1, random_state=0)
     assert "Which networks matter most is what group_importances() says." in many.fit(X, X[:, 0]).summary()
     wide = np.random.default_rng(1).random((5, 30_001))
     model = RVFLRegressor(1, direct_link=False, random_state=0).fit(wide, wide[:, 0])

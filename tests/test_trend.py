@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from ensembles import plain_ensemble
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import RidgeCV
@@ -88,7 +89,7 @@ def test_without_held_out_rows_the_trend_is_taken_off(trend):
 
 def test_a_given_base_model_has_no_trend_unless_asked():
     X, y, _, _ = linear_rows(200, 2, 0.1, 0)
-    assert SCNERegressor(SCNRegressor(5), n_estimators=2, random_state=0).fit(X, y).trend_ is None
+    assert plain_ensemble(SCNRegressor(5), n_estimators=2, random_state=0).fit(X, y).trend_ is None
 
 
 def test_an_unknown_trend_is_refused():

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from ensembles import plain_ensemble
 
 from scne import SCNERegressor, SCNRegressor
 from scne.networks import ACTIVATIONS, SearchRows, TuningSettings, pool_generator, sparse_pool, tune_nodes
@@ -137,7 +138,7 @@ def test_networks_across_groups_know_their_groups():
     across = SCNERegressor(groups=groups, n_estimators=2, random_state=0).fit(X, y)
     assert list(across.groups_) == ["network 1", "network 2"]
     assert {name: columns.tolist() for name, columns in across.column_groups_.items()} == groups
-    apart = SCNERegressor(SCNRegressor(20), groups=groups, random_state=0).fit(X, y)
+    apart = plain_ensemble(SCNRegressor(20), groups=groups, random_state=0).fit(X, y)
     assert list(apart.groups_) == ["left", "right"]
     assert across.score(X, y) > apart.score(X, y)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ensembles import plain_ensemble
 
 from scne import listening
 from scne.networks import ACTIVATIONS, SearchRows, TuningSettings, tune_nodes
@@ -203,7 +204,7 @@ def test_a_fit_that_was_cut_after_tuning_does_not_tune_again(tmp_path, monkeypat
     """Networks that are tuned together on a device are kept together."""
     import torch
 
-    from scne import SCNERegressor, SCNRegressor
+    from scne import SCNRegressor
     from scne.estimators import _scne
     from scne.fitting import _building
 
@@ -223,7 +224,7 @@ def test_a_fit_that_was_cut_after_tuning_does_not_tune_again(tmp_path, monkeypat
     rng = np.random.default_rng(0)
     X = torch.tensor(rng.uniform(-1, 1, (1_500, 4)))
     y = torch.sin(3 * X[:, 0]) * X[:, 1]
-    model = SCNERegressor(SCNRegressor.tuned(max_hidden=6), n_estimators=2, random_state=0)
+    model = plain_ensemble(SCNRegressor.tuned(max_hidden=6), n_estimators=2, random_state=0)
     # On a processor, with PyTorch's steps.
     monkeypatch.setattr(_building, "tunes_on_device", lambda _: True)
     monkeypatch.setattr(device_tuning, "_kernels", lambda: None)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ensembles import plain_ensemble, single_classifier
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
@@ -18,9 +19,7 @@ from sklearn.model_selection import GridSearchCV
 import scne
 from scne import (
     RVFLRegressor,
-    SCNClassifier,
     ScneConvergenceWarning,
-    SCNERegressor,
     ScneWarning,
     SCNRegressor,
     listening,
@@ -41,7 +40,7 @@ def rows():
 
 def ensemble(**settings):
     groups = {"left": [0], "right": [1, 2]}
-    return SCNERegressor(SCNRegressor(8), groups=groups, random_state=0, **settings)
+    return plain_ensemble(SCNRegressor(8), groups=groups, random_state=0, **settings)
 
 
 # Warnings
@@ -71,7 +70,7 @@ def test_the_family_is_public():
 def jacobi_beyond_its_bound(X, y):
     X = np.repeat(X[:, :1], 3, axis=1)
     groups = {"a": [0], "b": [1], "c": [2]}
-    return SCNERegressor(
+    return plain_ensemble(
         SCNRegressor(8), groups=groups, solver="jacobi", decorrelation=1.4, ridge=1e-6, random_state=0
     ).fit(X, y)
 
@@ -409,5 +408,5 @@ def test_what_is_no_callback_is_refused():
 
 def test_classifiers_log_the_fit_inside(rows, caplog):
     with caplog.at_level(logging.INFO, logger="scne"):
-        SCNClassifier(5, random_state=0).fit(rows[0], rows[1] > 0)
+        single_classifier(5, random_state=0).fit(rows[0], rows[1] > 0)
     assert any(message.startswith("building network: ") for message in messages(caplog, logging.INFO))

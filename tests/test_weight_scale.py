@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from ensembles import plain_classifier, plain_ensemble, single_classifier
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,8 +17,6 @@ import scne
 from scne import (
     DNNERegressor,
     RVFLRegressor,
-    SCNClassifier,
-    SCNEClassifier,
     SCNERegressor,
     SCNRegressor,
     open_rows,
@@ -38,13 +37,13 @@ SMALL = {"n_candidates": 10, "max_hidden": 8}
 MODELS = {
     "scn": lambda: SCNRegressor(**SMALL, validation_fraction=0.2, random_state=0),
     "rvfl": lambda: RVFLRegressor(20, ridge=0.1, scope=3, random_state=0),
-    "default": lambda: SCNERegressor(
+    "default": lambda: plain_ensemble(
         SCNRegressor.tuned(**SMALL, tuning_epochs=2), trend="judged", n_estimators=2, random_state=0
     ),
-    "trend": lambda: SCNERegressor(SCNRegressor(**SMALL), trend="linear", n_estimators=2, random_state=0),
-    "groups": lambda: SCNERegressor(SCNRegressor(**SMALL), groups=GROUPS, random_state=0),
+    "trend": lambda: plain_ensemble(SCNRegressor(**SMALL), trend="linear", n_estimators=2, random_state=0),
+    "groups": lambda: plain_ensemble(SCNRegressor(**SMALL), groups=GROUPS, random_state=0),
     "paper": lambda: SCNERegressor.paper(GROUPS, max_hidden=8, random_state=0),
-    "matrix-free": lambda: SCNERegressor(
+    "matrix-free": lambda: plain_ensemble(
         SCNRegressor(**SMALL),
         groups=GROUPS,
         decorrelation=0.3,
@@ -92,7 +91,10 @@ CLASSES = np.array(["low", "middle", "high"])[np.digitize(Y, [-0.5, 0.5])]
 @pytest.mark.parametrize("class_weight", [None, {"low": 2.0, "middle": 1.0, "high": 1.0}], ids=str)
 @pytest.mark.parametrize(
     "model",
-    [SCNClassifier(**SMALL, random_state=0), SCNEClassifier(SCNRegressor(**SMALL), n_estimators=2, random_state=0)],
+    [
+        single_classifier(**SMALL, random_state=0),
+        plain_classifier(SCNRegressor(**SMALL), n_estimators=2, random_state=0),
+    ],
     ids=["scn", "scne"],
 )
 def test_the_scale_of_weights_is_no_part_of_a_classifier(model, class_weight, kind):
@@ -123,7 +125,7 @@ def in_file(folder, weights, suffix):
 def test_files_with_a_weight_column(tmp_path, suffix, kind):
     def fitted(scale):
         rows = in_file(tmp_path / str(scale), scale * WEIGHTS[kind], suffix)
-        model = SCNERegressor(SCNRegressor.tuned(**SMALL, tuning_epochs=2), networks="across", n_estimators=2)
+        model = plain_ensemble(SCNRegressor.tuned(**SMALL, tuning_epochs=2), networks="across", n_estimators=2)
         return model.set_params(random_state=0).fit(rows).predict(rows)
 
     plain = fitted(1.0)
@@ -132,7 +134,7 @@ def test_files_with_a_weight_column(tmp_path, suffix, kind):
 
 
 def test_equal_weights_in_files_are_no_weights(tmp_path):
-    model = SCNERegressor(SCNRegressor(**SMALL), random_state=0)
+    model = plain_ensemble(SCNRegressor(**SMALL), random_state=0)
     rows = in_file(tmp_path, np.full(N, 0.01), "parquet")
     weighted = model.fit(rows).predict(rows)
     rows = open_rows(tmp_path, target="y", ignore="w", groups={"a": ["x0", "x1"], "b": ["x2"]})
@@ -280,7 +282,7 @@ def test_the_scale_is_the_same_in_any_parts(values, scale, data):
     ("model", "least"),
     [
         (DNNERegressor(n_estimators=3, random_state=0), 0.85),
-        (SCNERegressor(SCNRegressor(20, n_candidates=20), groups=[[0, 1, 2], [3]], random_state=0), 0.6),
+        (plain_ensemble(SCNRegressor(20, n_candidates=20), groups=[[0, 1, 2], [3]], random_state=0), 0.6),
         (SCNERegressor.paper(max_hidden=20, n_estimators=2, random_state=0), 0.3),
     ],
     ids=["dnne", "groups", "paper"],
@@ -303,4 +305,4 @@ def test_weights_that_would_overflow_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"sample_weight holds 1e\+200.*divide all of them by their largest"):
         RVFLRegressor(5).fit(X, Y, weights)
     with pytest.raises(ValueError, match=r"weight column 'w'.*holds 1e\+200"):
-        SCNERegressor(RVFLRegressor(5)).fit(in_file(tmp_path, weights, "parquet"))
+        plain_ensemble(RVFLRegressor(5)).fit(in_file(tmp_path, weights, "parquet"))

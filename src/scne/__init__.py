@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from scne.estimators import (
         DNNERegressor,
         RVFLRegressor,
-        SCNClassifier,
         SCNEClassifier,
         ScneConvergenceWarning,
         SCNERegressor,
@@ -49,7 +48,6 @@ _ROOMS = {
     "estimators": (
         "DNNERegressor",
         "RVFLRegressor",
-        "SCNClassifier",
         "SCNEClassifier",
         "SCNERegressor",
         "SCNRegressor",
@@ -102,7 +100,6 @@ __all__ = [
     "PredictionIntervalDisplay",
     "Progress",
     "RVFLRegressor",
-    "SCNClassifier",
     "SCNEClassifier",
     "SCNERegressor",
     "SCNRegressor",

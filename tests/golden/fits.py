@@ -13,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 import scne
+from scne.ncl import lambda_path
 
 Given = Iterator[tuple[str, object]]
 SCENARIOS: dict[str, Callable[[Path], Given]] = {}
@@ -98,9 +99,16 @@ def default_ensemble(folder: Path) -> Given:
     model = scne.SCNERegressor(random_state=0).fit(X, y)
     yield from of(model, X)
     yield "lambda, ridge", [model.decorrelation_, np.asarray(model.ridge_).tolist()]
-    yield "groups", model.group_importances()
-    yield "path", np.asarray(model.decorrelation_path().errors if hasattr(model.decorrelation_path(), "errors") else 0)
-    yield "admissible", model.admissible_nodes()
+    yield "groups", model.group_importances_
+    yield (
+        "path",
+        np.asarray(
+            lambda_path(model.system_, model.ridge_).errors
+            if hasattr(lambda_path(model.system_, model.ridge_), "errors")
+            else 0
+        ),
+    )
+    yield "admissible", model.admissible_nodes_
     yield "interval", np.asarray(model.predict(X, interval=0.9))
 
 
@@ -110,11 +118,33 @@ def grouped_ensembles(folder: Path) -> Given:
     groups = {"a": [0, 1], "b": [2, 3], "c": [4, 5]}
     for solver in ("naive", "pinv", "jacobi", "gauss-seidel", "cholesky", "cg"):
         choice = {} if solver == "naive" else {"decorrelation": 0.4}
-        model = scne.SCNERegressor(small(), groups=groups, solver=solver, ridge=1e-3, random_state=0, **choice)
+        model = scne.SCNERegressor(
+            small(),
+            groups=groups,
+            solver=solver,
+            ridge=1e-3,
+            random_state=0,
+            **choice,
+            networks="per group",
+            trend="none",
+        )
         yield from of(model.fit(X, y), X, f"{solver} ")
-    free = scne.SCNERegressor(small(), groups=groups, solver="cg", matrix_free=True, decorrelation=0.4, ridge=1e-3)
+    free = scne.SCNERegressor(
+        small(),
+        groups=groups,
+        solver="cg",
+        matrix_free=True,
+        decorrelation=0.4,
+        ridge=1e-3,
+        networks="per group",
+        trend="none",
+    )
     yield "matrix free", free.set_params(random_state=0).fit(X, y).predict(X)
-    yield from of(scne.SCNERegressor(small(), groups=groups, random_state=0).fit(X, y), X, "auto ")
+    yield from of(
+        scne.SCNERegressor(small(), groups=groups, random_state=0, networks="per group", trend="none").fit(X, y),
+        X,
+        "auto ",
+    )
     yield from of(scne.SCNERegressor.paper(groups=groups, random_state=0).fit(X, y), X, "paper ")
     yield from of(scne.DNNERegressor(scne.RVFLRegressor(15), groups=groups, random_state=0).fit(X, y), X, "dnne ")
 
@@ -123,7 +153,10 @@ def grouped_ensembles(folder: Path) -> Given:
 def weights_and_outputs(folder: Path) -> Given:
     X, y = rows(500, q=2)
     weight = np.random.default_rng(0).random(500)
-    for name, model in {"scn": small(), "scne": scne.SCNERegressor(small(), n_estimators=3)}.items():
+    for name, model in {
+        "scn": small(),
+        "scne": scne.SCNERegressor(small(), n_estimators=3, networks="per group", trend="none"),
+    }.items():
         yield from of(model.set_params(random_state=0).fit(X, y), X, f"{name} two outputs ")
         yield from of(model.fit(X, y[:, 0], sample_weight=weight), X, f"{name} weighted ")
 
@@ -133,7 +166,12 @@ def classifiers(folder: Path) -> Given:
     X, y = rows(500)
     two, three = y > 0.2, np.digitize(y, [-0.5, 0.5])
     for name, labels in {"two": two, "three": np.array(["low", "mid", "high"])[three]}.items():
-        model = scne.SCNEClassifier(scne.SCNRegressor.tuned(max_hidden=12, tuning_epochs=1.0), n_estimators=2)
+        model = scne.SCNEClassifier(
+            scne.SCNRegressor.tuned(max_hidden=12, tuning_epochs=1.0),
+            n_estimators=2,
+            networks="per group",
+            trend="none",
+        )
         yield from of(model.set_params(random_state=0).fit(X, labels), X, f"scne {name} ")
         yield from of(scne.SCNClassifier(12, random_state=0).fit(X, labels), X, f"scn {name} ")
 
@@ -141,12 +179,17 @@ def classifiers(folder: Path) -> Given:
 @scenario
 def later_rows(folder: Path) -> Given:
     X, y = rows(900)
-    for name, model in {"scn": small(), "scne": scne.SCNERegressor(small(), n_estimators=3)}.items():
+    for name, model in {
+        "scn": small(),
+        "scne": scne.SCNERegressor(small(), n_estimators=3, networks="per group", trend="none"),
+    }.items():
         model.set_params(random_state=0).fit(X[:500], y[:500])
         yield from of(model.partial_fit(X[500:700], y[500:700]), X, f"{name} after some ")
         yield from of(model.partial_fit(X[700:], y[700:]), X, f"{name} after all ")
         yield from of(model.add_nodes(5, X, y), X, f"{name} grown ")
-    tuned = scne.SCNERegressor(scne.SCNRegressor.tuned(max_hidden=12, tuning_epochs=1.0), n_estimators=2)
+    tuned = scne.SCNERegressor(
+        scne.SCNRegressor.tuned(max_hidden=12, tuning_epochs=1.0), n_estimators=2, networks="per group", trend="none"
+    )
     tuned.set_params(random_state=0).fit(X[:500], y[:500])
     yield from of(tuned.partial_fit(X[500:], y[500:]), X, "with a trend ")
     yield "reweighted", tuned.reweighted(decorrelation=0.5, ridge=0.1).predict(X)
@@ -157,7 +200,12 @@ def exports(folder: Path) -> Given:
     X, y = rows(400)
     models = {
         "scn": small(random_state=0).fit(X, y),
-        "scne": scne.SCNERegressor(scne.SCNRegressor.tuned(max_hidden=10, tuning_epochs=0.5), n_estimators=2),
+        "scne": scne.SCNERegressor(
+            scne.SCNRegressor.tuned(max_hidden=10, tuning_epochs=0.5),
+            n_estimators=2,
+            networks="per group",
+            trend="none",
+        ),
         "classes": scne.SCNClassifier(10, random_state=0).fit(X, y > 0),
     }
     models["scne"].set_params(random_state=0).fit(X, y)
@@ -185,13 +233,17 @@ def files(folder: Path) -> Given:
         },
     }.items():
         source = scne.open_rows(name, target="y", **options)
-        model = scne.SCNERegressor(base, n_estimators=2, random_state=0).fit(source)
+        model = scne.SCNERegressor(base, n_estimators=2, random_state=0, networks="per group", trend="none").fit(source)
         yield from of(model, source, f"{name} ")
         yield f"{name} more", model.partial_fit(scne.open_rows(name, target="y", **options)).predict(source)
     yield from of(
         small(random_state=0).fit(scne.open_rows("parts", target="y", ignore=["w", "when", "open"])), source, "single "
     )
-    scne.save(scne.SCNERegressor(base, n_estimators=2, random_state=0).fit(source), "m.scne", with_system=True)
+    scne.save(
+        scne.SCNERegressor(base, n_estimators=2, random_state=0, networks="per group", trend="none").fit(source),
+        "m.scne",
+        with_system=True,
+    )
     yield "with its system", Path("m.scne").read_bytes()
     yield "loaded", scne.load("m.scne").predict(source)
 
@@ -201,7 +253,13 @@ def frames(folder: Path) -> Given:
     pandas = __import__("pandas")
     X, y = rows(300)
     frame = pandas.DataFrame(X, columns=[f"{'ab'[k // 3]}_{k}" for k in range(6)])
-    model = scne.SCNERegressor(small(), groups={"a": ["a_0", "a_1", "a_2"], "b": ["b_3", "b_4", "b_5"]}, random_state=0)
+    model = scne.SCNERegressor(
+        small(),
+        groups={"a": ["a_0", "a_1", "a_2"], "b": ["b_3", "b_4", "b_5"]},
+        random_state=0,
+        networks="per group",
+        trend="none",
+    )
     yield from of(model.fit(frame, y), frame)
 
 
@@ -212,7 +270,9 @@ def dask_arrays(folder: Path) -> Given:
 
     X, y = rows(2_000)
     with dask.config.set(scheduler="synchronous"):
-        model = scne.SCNERegressor(small(search_rows=800), groups=[[0, 1, 2], [3, 4, 5]], random_state=0)
+        model = scne.SCNERegressor(
+            small(search_rows=800), groups=[[0, 1, 2], [3, 4, 5]], random_state=0, networks="per group", trend="none"
+        )
         model.fit(da.from_array(X, chunks=(600, 6)), da.from_array(y, chunks=600))
         yield from of(model, X)
 
@@ -224,7 +284,10 @@ def torch_tensors(folder: Path) -> Given:
     except ImportError:
         return
     X, y = rows(400)
-    for name, model in {"scn": small(), "scne": scne.SCNERegressor(small(), n_estimators=2)}.items():
+    for name, model in {
+        "scn": small(),
+        "scne": scne.SCNERegressor(small(), n_estimators=2, networks="per group", trend="none"),
+    }.items():
         model.set_params(random_state=0, device="cpu").fit(torch.asarray(X), torch.asarray(y))
         yield f"{name} predict", model.predict(X)
 
@@ -237,7 +300,9 @@ def checkpoints(folder: Path) -> Given:
     source = scne.open_rows("a.parquet", target="y", ignore=["w"])
 
     def fit(stop_at: str | None) -> scne.SCNERegressor:
-        model = scne.SCNERegressor(small(max_hidden=8), n_estimators=2, random_state=0)
+        model = scne.SCNERegressor(
+            small(max_hidden=8), n_estimators=2, random_state=0, networks="per group", trend="none"
+        )
 
         def listen(progress: scne.Progress) -> None:
             if stop_at is not None and progress.stage.startswith(stop_at):

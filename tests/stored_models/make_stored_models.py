@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from ensembles import plain_classifier, plain_ensemble, single_classifier
 from sklearn.base import is_classifier
 
-from scne import DNNERegressor, RVFLRegressor, SCNClassifier, SCNEClassifier, SCNERegressor, SCNRegressor, open_rows
+from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor, open_rows
 from scne.estimators import save_model
 from scne.models import FORMAT_VERSION
 
@@ -42,14 +43,14 @@ MODELS = {
     "scn": SCNRegressor(5, n_candidates=20, batch_size=2, scaling="standard", random_state=3),
     "rvfl": RVFLRegressor(5, scope=2.0, random_state=4),
     # From version 3 on.
-    "scne_classes": SCNEClassifier(
+    "scne_classes": plain_classifier(
         SCNRegressor(5, n_candidates=20, validation_fraction=0.25),
         groups={"date": slice("year", "day"), "Öl": ["Ölstand"]},
         trend="judged",
         class_weight={"dry": 1.0, "Nässe": 2.0},
         random_state=5,
     ),
-    "scn_classes": SCNClassifier(5, n_candidates=20, class_weight="balanced", device="cpu", random_state=6),
+    "scn_classes": single_classifier(5, n_candidates=20, class_weight="balanced", device="cpu", random_state=6),
 }
 
 
@@ -105,7 +106,7 @@ def from_files() -> None:
     # The first rows stay; all are needed only for the fit.
     pq.write_table(rows, path.with_suffix(".parquet"))
     opened = open_rows(path.with_suffix(".parquet"), target="y", kinds={"code": "category"})
-    model = SCNERegressor(SCNRegressor(4, n_candidates=20, random_state=0), random_state=1).fit(opened)
+    model = plain_ensemble(SCNRegressor(4, n_candidates=20, random_state=0), random_state=1).fit(opened)
     save_model(model, path)
     path.with_suffix(".json").write_text(json.dumps(model.predict(opened)[:6].tolist()) + "\n")
     pq.write_table(rows[:6], path.with_suffix(".parquet"))

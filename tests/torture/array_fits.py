@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cases import Tally, contents, options
+from ensembles import plain_ensemble
 from forks import Trap, run_function, scratch, start_tool
 
 N_ROWS = 300
@@ -88,12 +89,12 @@ def fitting(change: str, *, checkpoint: bool) -> Callable[[], None]:
     """A function that fits with one change and writes the model."""
 
     def fit() -> None:
-        from scne import SCNERegressor, SCNRegressor
+        from scne import SCNRegressor
 
         case = arguments()
         CHANGES[change](case)
         base = SCNRegressor.tuned(max_hidden=case["nodes"], tuning_epochs=0.5)
-        model = SCNERegressor(
+        model = plain_ensemble(
             base, groups=case["groups"], n_estimators=2, random_state=case["seed"], n_jobs=case["n_jobs"]
         )
         kept = {"checkpoint": "progress"} if checkpoint else {}

@@ -19,6 +19,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppres
 from io import StringIO
 from pathlib import Path
 
+from ensembles import plain_classifier, plain_ensemble
 from forks import SMALL, scratch, start_tool, write_table
 
 MEGABYTES_A_MINUTE = 1.0
@@ -40,10 +41,10 @@ class Use:
         self.model = self._regressor().fit(self.X, self.y)
 
     def _regressor(self):
-        from scne import SCNERegressor, SCNRegressor
+        from scne import SCNRegressor
 
         base = SCNRegressor.tuned(max_hidden=5, tuning_epochs=0.5)
-        return SCNERegressor(base, n_estimators=2, random_state=self.chance.randrange(100))
+        return plain_ensemble(base, n_estimators=2, random_state=self.chance.randrange(100))
 
     def fit_arrays(self) -> None:
         self.model = self._regressor().fit(self.X, self.y)
@@ -55,10 +56,10 @@ class Use:
         self._regressor().fit(frame, self.y, sample_weight=abs(self.X[:, 3]) + 0.1)
 
     def fit_classes(self) -> None:
-        from scne import SCNEClassifier, SCNRegressor
+        from scne import SCNRegressor
 
         base = SCNRegressor.tuned(max_hidden=5, tuning_epochs=0.5)
-        SCNEClassifier(base, n_estimators=2, random_state=1).fit(self.X, self.y > 0).predict_proba(self.X)
+        plain_classifier(base, n_estimators=2, random_state=1).fit(self.X, self.y > 0).predict_proba(self.X)
 
     def fit_file(self) -> None:
         self._command("fit", "data.parquet", "--target", "y", *SMALL, "--checkpoint", "progress", "--out", "file.scne")
@@ -81,9 +82,9 @@ class Use:
         self.model.partial_fit(self.X[:100], self.y[:100])
 
     def export(self) -> None:
-        self.model.to_python(self.folder / "exported.py")
-        self.model.to_c(self.folder / "exported.h")
-        self.model.to_onnx(self.folder / "exported.onnx")
+        self.model.export("python", self.folder / "exported.py")
+        self.model.export("c", self.folder / "exported.h")
+        self.model.export("onnx", self.folder / "exported.onnx")
 
     def fail(self) -> None:
         """Mistakes of a user: each must raise, and leave nothing behind."""

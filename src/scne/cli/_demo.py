@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor, __version__
 from scne.datasets import load_beijing_air
-from scne.ncl import DecorrelationBounds, default_decorrelations
+from scne.ncl import DecorrelationBounds, decorrelation_bounds, default_decorrelations, lambda_path
 from scne.passes import announce, available_threads
 
 PAPER_DECORRELATION = 0.1
@@ -141,7 +141,8 @@ def run_demo(seed: int = 0, quick: bool = False) -> DemoResult:
 
     # Concentrations have long tails: scaled to 0-1, nearly all hours would lie in a corner of the range.
     base = SCNRegressor(n_nodes, scaling="standard", validation_fraction=VALIDATION_FRACTION)
-    chosen, build, solve = _timed_fit(SCNERegressor(base, groups=groups, random_state=seed), split)
+    searched = SCNERegressor(base, groups=groups, networks="per group", trend="none", random_state=seed)
+    chosen, build, solve = _timed_fit(searched, split)
     drawn, drawn_build, drawn_solve = _timed_fit(
         DNNERegressor(RVFLRegressor(n_nodes, direct_link=False, scaling="standard"), groups=groups, random_state=seed),
         split,
@@ -170,7 +171,7 @@ def run_demo(seed: int = 0, quick: bool = False) -> DemoResult:
         histories=histories,
         reference_error=float(exact.solution_.error_history[-1]),
         path=_path(chosen, split, 25 if quick else 49),
-        bounds=chosen.decorrelation_bounds(),
+        bounds=decorrelation_bounds(chosen.system_, chosen.ridge_),
         contributions=_contributions(chosen, split, seed),
         truth=split.y_test,
         prediction=prediction,
@@ -216,7 +217,7 @@ def _path(model: SCNERegressor, split: _Split, n: int) -> DemoPath:
         train.append(float(other.solution_.error_history[-1]) * float(model.target_scaling_.scale[0]))
         test.append(rmse(other.predict(split.X_test), split.y_test))
         announce("walking along lambda", done, len(lambdas))
-    gcv = np.sqrt(model.decorrelation_path(lambdas).gcv) * float(model.target_scaling_.scale[0])
+    gcv = np.sqrt(lambda_path(model.system_, model.ridge_, lambdas).gcv) * float(model.target_scaling_.scale[0])
     return DemoPath(lambdas, np.array(train), np.array(test), gcv)
 
 

@@ -46,11 +46,11 @@ def export_command(
                     f"--interval is {interval!r}, but the model is a {type(fitted).__name__}, which gives "
                     "probabilities and no intervals; leave it out."
                 )
-            fitted.to_onnx(out, dtype=dtype, **({} if interval is None else {"interval": interval}))
+            fitted.export("onnx", out, dtype=dtype, interval=interval)
         elif to is Form.c:
-            fitted.to_c(out, name or "scne_model", dtype=dtype)
+            fitted.export("c", out, name=name or "scne_model", dtype=dtype)
         else:
-            fitted.to_python(out)
+            fitted.export("python", out)
     except ImportError as error:
         # A package that is not there is for the user to install: a sentence, not a traceback.
         raise ValueError(str(error)) from error

@@ -46,6 +46,7 @@ def run_fit(
         ignore=ignore,
         kinds=_kinds(kinds),
         missing=missing,
+        memory=memory,
     )
     base = SCNRegressor.tuned(
         max_hidden=nodes,
@@ -53,7 +54,6 @@ def run_fit(
         scaling=scaling,
         validation_fraction=validation,
         search_rows=search_rows,
-        memory_budget=memory,
     )
     if networks is None:
         model = SCNERegressor(base, networks="per group", trend="judged", device=device, random_state=seed)
@@ -113,7 +113,7 @@ def _kinds(stated: Sequence[str]) -> dict[str, str]:
 
 
 def _admissibility(model: SCNERegressor, tuned: bool) -> str:
-    held = model.admissible_nodes()
+    held = model.admissible_nodes_
     shares = ", ".join(f"{name} {int(nodes.sum())} of {len(nodes)}" for name, nodes in held.items())
     if tuned:
         return f"Nodes that, after tuning, satisfy on all rows the inequality that admitted them: {shares}."

@@ -151,7 +151,7 @@ def _networks(model: Any) -> "GroupImportances | None":
     several = len(getattr(model, "groups_", ())) > 1
     if not several or not hasattr(model, "system_") or model.system_.n_nodes > MOST_NODES:
         return None
-    return model.group_importances()
+    return model.group_importances_
 
 
 def _command(model: Path, data: Path, targets: Sequence[str], out: Path, seed: int) -> str:

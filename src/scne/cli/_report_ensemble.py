@@ -6,6 +6,7 @@ import numpy as np
 
 from scne.cli._report import MOST_NODES, Report
 from scne.cli._report_parts import Missing, scratch_axes
+from scne.ncl import decorrelation_bounds, lambda_path
 from scne.report import ConvergenceDisplay, DecorrelationPathDisplay, MemberCorrelationDisplay, Page
 
 
@@ -14,7 +15,7 @@ def add_path(page: Page, report: Report) -> Missing | None:
     model = report.model
     if not _is_ensemble(model):
         return None
-    bounds = model.decorrelation_bounds() if _has_small_system(model) else None
+    bounds = decorrelation_bounds(model.system_, model.ridge_) if _has_small_system(model) else None
     marks = {} if bounds is None else {"Jacobi converges below": bounds.jacobi_exact}
     try:
         display = DecorrelationPathDisplay.from_estimator(model, marks=marks, ax=scratch_axes())
@@ -85,7 +86,7 @@ def add_convergence(page: Page, report: Report) -> Missing | None:
         )
     reference = None
     if _has_small_system(model):
-        reference = float(model.decorrelation_path([model.decorrelation_]).errors[0])
+        reference = float(lambda_path(model.system_, model.ridge_, [model.decorrelation_]).errors[0])
     display = ConvergenceDisplay.from_estimator(model, reference=reference, ax=scratch_axes())
     page.section("Convergence of the iterations", solution.message)
     limit = "that of the exact solution" if reference is not None else "its last value"

@@ -92,7 +92,7 @@ def _no_networks(report: Report) -> str:
     if hasattr(report.model, "system_"):
         return (
             f"To solve {report.summary.n_nodes:,} nodes again without each network takes minutes; in Python it is "
-            "`model.group_importances()`."
+            "`model.group_importances_`."
         )
     return (
         "That comes from the sums of the fit (the Gram matrix), which this file does not hold. Save the fitted model "

@@ -3,8 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from scne.estimators._class_base import NetworkClassifier
-from scne.estimators._classifiers import SCNClassifier, SCNEClassifier
+from scne.estimators._classifier import SCNEClassifier
 from scne.estimators._dnne import DNNERegressor
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
@@ -37,11 +36,9 @@ __all__ = [
     "GroupSummary",
     "Member",
     "ModelSummary",
-    "NetworkClassifier",
     "PermutationImportances",
     "PredictionInterval",
     "RVFLRegressor",
-    "SCNClassifier",
     "SCNEClassifier",
     "SCNERegressor",
     "SCNRegressor",

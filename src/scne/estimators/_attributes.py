@@ -1,12 +1,16 @@
 """What users read of a fitted model: views of its one value, `fitted_`."""
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting import FittedNetworks, HeldOutSums, Member, Trend
+from scne.explain import GroupImportances, group_importances
+from scne.fitting import FittedNetworks, HeldOutSums, Member, MemberPlan, Trend
 from scne.ncl import Choice, EnsembleSystem, Solution
+from scne.networks import admissible_nodes
 from scne.rows import ColumnScaling
 
 if TYPE_CHECKING:
@@ -65,6 +69,19 @@ class FittedAttributes:
         if self.fitted_.columns.data is None:
             raise AttributeError("This model was fitted on arrays, not on files.")
         return self.fitted_.columns.data
+
+    def _with_sums(self) -> FittedNetworks:
+        if self.fitted_.sums is None:
+            raise ValueError(
+                f"This {type(self).__name__} holds no Gram matrix: it was fitted with matrix_free=True, or loaded from "
+                "a file that was saved without it (save with with_system=True, or keep it with pickle or joblib)."
+            )
+        return self.fitted_
+
+    def _sums(self) -> EnsembleSystem:
+        sums = self._with_sums().sums
+        assert sums is not None
+        return sums
 
     @property
     def memory_note_(self) -> str | None:
@@ -161,3 +178,55 @@ class EnsembleAttributes(FittedAttributes):
     def held_out_(self) -> HeldOutSums | None:
         """Sums over the rows that were held out to choose on."""
         return self.fitted_.held_out
+
+    @property
+    def group_importances_(self) -> GroupImportances:
+        """What the root mean squared error rises by, in units of y, when a network is left out of the ensemble.
+
+        All other output weights are solved again, with the same ridges and at the same place between averaging and
+        the joint fit (see `decorrelation_`); exact, from the Gram matrix, without a row. The errors are those on the
+        rows that the fit held out, of weights solved without them, or without such rows those on the training rows,
+        which a network lowers even when it has learned nothing but noise. A group of columns that other networks see
+        as well can be important while its own network is not: ask `permutation_importances` for that.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scne import SCNERegressor, SCNRegressor
+        >>> X = np.random.default_rng(0).uniform(size=(300, 3))
+        >>> y = 3 * X[:, 0] + np.sin(6 * X[:, 1])
+        >>> base = SCNRegressor(15, validation_fraction=0.2)
+        >>> model = SCNERegressor(base, groups={"a": [0], "b": [1], "c": [2]}, networks="per group", trend="none",
+        ...                       random_state=0).fit(X, y)
+        >>> rises = model.group_importances_.rises
+        >>> rises["a"] > rises["b"] > 0.1 > abs(rises["c"])
+        True
+        """
+        return group_importances(self._with_sums())
+
+    @property
+    def admissible_nodes_(self) -> dict[str, NDArray[np.bool_]]:
+        """Whether each node satisfies, on all rows, the inequality with which the search admitted it on its sample.
+
+        By the name of each network that was searched, shapes (L_m,). It follows from the Gram system, so no row is read
+        again. Nodes of `add_nodes` were admitted against what all networks together left, and are asked for the same
+        share of what their own network leaves.
+        """
+        system = self._sums()
+        held = {}
+        for m, (member, plan) in enumerate(zip(self.members_, self._member_plans(), strict=True)):
+            if member.search is not None:
+                held[member.name] = admissible_nodes(
+                    system.diagonal_block(m),
+                    system.moments[system.slices[m]],
+                    system.target_square,
+                    member.search.contractions,
+                    plan.criterion,
+                    plan.ridge,
+                    n_direct=member.layer.n_outputs - member.layer.n_nodes,
+                )
+        return held
+
+    @abstractmethod
+    def _member_plans(self) -> Sequence[MemberPlan]:
+        """How each of the fitted networks was built."""

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from scne.estimators._scne import SCNERegressor
-from scne.fitting import PRECISIONS, check_bytes, check_choice, check_integer, check_real, check_threads
+from scne.fitting import PRECISIONS, check_choice, check_integer, check_real, check_threads
 from scne.models import damaged, shortened
 from scne.ncl import SOLVERS
 
 # More threads than any machine has cores.
 _MOST_THREADS = 65_536
 # What Python takes for true or false, whatever a user wrote.
-_FLAGS = ("direct_link", "clip_inputs", "matrix_free")
+_FLAGS = ("direct_link", "matrix_free")
 
 
 def check_parameters(model: Any) -> None:
@@ -55,8 +55,6 @@ def _check_common(model: Any) -> None:
     seed = parameters["random_state"]
     if seed is not None and (type(seed) is not int or not 0 <= seed < 2**32):
         raise ValueError("random_state is no seed")
-    if "memory_budget" in parameters:
-        check_bytes("memory_budget", parameters["memory_budget"])
 
 
 def _check_ensemble(model: SCNERegressor) -> None:
@@ -64,13 +62,9 @@ def _check_ensemble(model: SCNERegressor) -> None:
         _check_common(base)
     # With the parameters of the base model.
     model._template()
-    check_integer("n_estimators", model.n_estimators, 1)
-    check_choice("networks", model.networks, ("auto", "per group", "across"))
-    check_choice("trend", model.trend, ("auto", "judged", "linear", "none"))
     check_choice("solver", model.solver, ("auto", *SOLVERS))
     check_integer("max_iter", model.max_iter, 1)
     check_real("tol", model.tol)
-    check_real("step_tol", model.step_tol)
     if not isinstance(model.decorrelation, str):
         check_real("decorrelation", model.decorrelation)
     else:

@@ -1,17 +1,18 @@
 """DNNE: the ensemble on RVFL networks."""
 
+from typing import Any
+
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scne import SCNERegressor
-from scne.fitting import TrendMode
 
 
 class DNNERegressor(SCNERegressor):
     """A decorrelated ensemble of random networks (DNNE): the ensemble of `SCNERegressor` on RVFL networks.
 
-    Parameters and attributes are those of `SCNERegressor`; ``estimator=None`` is an ``RVFLRegressor`` without direct
-    links, as in the paper. lambda is the SCNE paper's: the public DNNE code of 2014 doubles it, so its 0.55 is 1.1
-    here.
+    Parameters and attributes are those of `SCNERegressor`, with the paper's defaults: one network for each group, and no
+    trend. ``estimator=None`` is an ``RVFLRegressor`` without direct links. lambda is the SCNE paper's: the public DNNE
+    code of 2014 doubles it, so its 0.55 is 1.1 here.
 
     Examples
     --------
@@ -23,16 +24,47 @@ class DNNERegressor(SCNERegressor):
     True
     """
 
+    def __init__(
+        self,
+        estimator: NetworkRegressor | None = None,
+        *,
+        groups: Any = None,
+        n_estimators: int = 6,
+        networks: str = "per group",
+        trend: str = "none",
+        solver: str = "auto",
+        decorrelation: Any = "auto",
+        ridge: Any = "auto",
+        max_iter: int = 100,
+        tol: float = 0.0,
+        matrix_free: bool = False,
+        device: str | None = None,
+        precision: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            estimator,
+            groups=groups,
+            n_estimators=n_estimators,
+            networks=networks,
+            trend=trend,
+            solver=solver,
+            decorrelation=decorrelation,
+            ridge=ridge,
+            max_iter=max_iter,
+            tol=tol,
+            matrix_free=matrix_free,
+            device=device,
+            precision=precision,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+
     @staticmethod
     def _default_estimator() -> NetworkRegressor:
         return RVFLRegressor(direct_link=False)
 
-    def _looks_across(self) -> bool:
-        return super()._looks_across() and self.networks == "across"
-
-    def _default_trend(self) -> TrendMode:
-        return "none"
-
     @staticmethod
     def _paper_estimator(max_hidden: int) -> NetworkRegressor:
-        return RVFLRegressor(max_hidden, direct_link=False, clip_inputs=False)
+        return RVFLRegressor(max_hidden, direct_link=False, scaling="min-max", target_scaling="0-1")

@@ -2,15 +2,19 @@
 
 import os
 from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from scne.fitting import FittedNetworks
+if TYPE_CHECKING:
+    from scne.models import ExportPlan
+
+# What a model is exported as, and the options that this takes.
+FORMS = {"onnx": ("dtype", "interval"), "c": ("dtype", "name"), "python": ()}
 
 
 class Leaving:
-    """A fitted model that can be saved."""
+    """A fitted model that can be saved and exported."""
 
     def save(self, path: str | os.PathLike[str], *, with_system: bool = False) -> None:
         """Save this fitted model as one file of plain tensors; `scne.load` gives it back with the same predictions.
@@ -41,62 +45,53 @@ class Leaving:
         check_is_fitted(self)
         save_model(self, path, with_system=with_system)
 
-    @abstractmethod
-    def _plan_to_export(self, interval: float | None) -> Any:
-        """What the fitted model computes."""
-
-    def _export_plan(self, interval: float | None = None) -> Any:
-        # A subclass may predict otherwise.
-        if not type(self).__module__.startswith("scne."):
-            from scne.models import ExportError
-
-            raise ExportError(f"The model is a {type(self).__name__}, but only the classes of scne can be exported.")
-        check_is_fitted(self)
-        return self._plan_to_export(interval)
-
-
-class ExportedRegressor(Leaving):
-    """A fitted regressor that can be exported."""
-
-    fitted_: FittedNetworks
-
-    def _plan_to_export(self, interval: float | None) -> Any:
-        from scne.models import export_plan
-
-        return export_plan(self.fitted_, type(self).__name__, interval)
-
-    def to_onnx(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        dtype: str = "float64",
-        interval: float | None = None,
-    ) -> Any:
-        """This fitted model as ONNX, for runtimes without Python; needs the extra ``scne[onnx]``.
-
-        Everything that `predict` does is in the graph, in double precision: in onnxruntime both agree up to rounding.
+    def export(self, form: str, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+        """This fitted model in a form that runs without scne: an ONNX graph, a C header or a Python file.
 
         Parameters
         ----------
+        form : {"onnx", "c", "python"}
+            "onnx" is for runtimes of ONNX (``pip install scne[onnx]``): everything that `predict` does is in the graph,
+            in double precision. "c" is one C99 header for the smallest devices, which needs math.h alone and allocates
+            nothing. "python" is one file that needs the standard library alone.
         path : str or path-like, optional
-            Where to write it, usually ``.onnx``.
+            Where to write it, usually ``.onnx``, ``.h`` or ``.py``.
         dtype : {"float64", "float32"}, default="float64"
-            Of numbers that go in and come out. What is between is computed in double either way.
+            For "onnx": of numbers that go in and come out; what is between is computed in double either way. For "c":
+            of numbers and arithmetic; float halves the size and keeps six digits at most, fewer where output weights
+            cancel each other.
         interval : float in (0, 1), optional
-            Further outputs "lower" and "upper", the ends of an interval that holds this share of new rows (see
-            `predict`).
+            For "onnx" and regressors: further outputs "lower" and "upper", the ends of an interval that holds this
+            share of new rows (see `predict`).
+        name : str, default="scne_model"
+            For "c": beginning of every name in it.
 
         Returns
         -------
-        onnx.ModelProto
-            Its input is "X" of shape (N, d) and its output "y" of shape (N,) or (N, q), as `predict` gives it. A row
-            with a missing or infinite number has NaN there.
+        onnx.ModelProto, or str with the source
 
-            A model that was fitted on files has one input of shape (N, 1) for each column instead, under its name:
-            numbers as double (NaN where missing), true or false as bool (as numbers where the training rows had
-            gaps), text as string ("" where missing), dates as int64 seconds since 1970-01-01 00:00 by the column's
-            own clock (-2^63 where missing), which is ``values.astype("datetime64[s]").astype("int64")`` in NumPy. The
-            property "columns" of the model lists them as JSON, with what stands for a missing value in each.
+        Notes
+        -----
+        ONNX: the input is "X" of shape (N, d); the output of a regressor is "y", as `predict` gives it, those of a
+        classifier are "label" (string for text, int64 for numbers, 0 and 1 for false and true) and "probabilities" in
+        the order of `classes_`. A row with a missing or infinite number has NaN there, and a label that is no class:
+        "" or the least int64. A model that was fitted on files has one input of shape (N, 1) for each column instead,
+        under its name: numbers as double (NaN where missing), true or false as bool (as numbers where the training rows
+        had gaps), text as string ("" where missing), dates as int64 seconds since 1970-01-01 00:00 by the column's own
+        clock (-2^63 where missing), ``values.astype("datetime64[s]").astype("int64")`` in NumPy. The properties
+        "columns" and "classes" of the model list all that as JSON.
+
+        C: ``NAME_predict(const double *row, double *out)``, with ``NAME_INPUTS`` and ``NAME_OUTPUTS`` (in capitals) for
+        the lengths of the two. Of a classifier ``NAME_predict_proba(const double *row, double *out)``,
+        ``int NAME_predict(const double *row)``, which gives the place of the most probable class or -1 when a number in
+        the row is not finite, the table ``NAME_classes`` (``const char *`` in UTF-8, or ``long long``) and
+        ``NAME_CLASSES``. A model that was fitted on files takes the encoded columns, which the comment at its beginning
+        describes.
+
+        Python: ``predict(row)`` and ``predict_rows(rows)``, and of a classifier ``predict_proba(row)`` and
+        ``predict_proba_rows(rows)`` in the order of ``CLASSES``, take rows of numbers or mappings from column names;
+        those of a model that was fitted on files take values as they are in the table (None where one is missing). As a
+        program it reads CSV rows from standard input.
 
         Examples
         --------
@@ -105,76 +100,31 @@ class ExportedRegressor(Leaving):
         >>> from scne import RVFLRegressor
         >>> X = np.linspace(-3, 3, 200)[:, None]
         >>> model = RVFLRegressor(20, random_state=0).fit(X, np.sin(X[:, 0]))
-        >>> session = onnxruntime.InferenceSession(model.to_onnx().SerializeToString())
-        >>> y = session.run(["y"], {"X": X})[0]
-        >>> bool(np.allclose(y, model.predict(X), rtol=0, atol=1e-12))
+        >>> session = onnxruntime.InferenceSession(model.export("onnx").SerializeToString())
+        >>> bool(np.allclose(session.run(["y"], {"X": X})[0], model.predict(X), rtol=0, atol=1e-12))
         True
-        """
-        from scne.models import to_onnx
-
-        return to_onnx(self._export_plan(interval), path, dtype=dtype)
-
-    def to_c(
-        self, path: str | os.PathLike[str] | None = None, name: str = "scne_model", *, dtype: str = "float64"
-    ) -> str:
-        """This fitted model as one C99 header without dependencies but math.h, for the smallest devices.
-
-        Parameters
-        ----------
-        path : str or path-like, optional
-            Where to write it, usually ``.h``.
-        name : str, default="scne_model"
-            Beginning of every name in it; the function is ``NAME_predict(const double *row, double *out)``, and
-            ``NAME_INPUTS`` and ``NAME_OUTPUTS`` (in capitals) are the lengths of the two.
-        dtype : {"float64", "float32"}, default="float64"
-            double or float, for numbers and arithmetic. float halves the size and keeps six digits at most, fewer where
-            output weights cancel each other.
-
-        Returns
-        -------
-        str
-            The header. It allocates nothing. A model that was fitted on files takes the encoded columns, which the
-            comment at its beginning describes.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scne import RVFLRegressor
-        >>> X = np.linspace(-3, 3, 200)[:, None]
-        >>> header = RVFLRegressor(20, random_state=0).fit(X, np.sin(X[:, 0])).to_c(name="sine")
-        >>> "void sine_predict(const double *row, double *out)" in header
+        >>> "void sine_predict(const double *row, double *out)" in model.export("c", name="sine")
         True
-        """
-        from scne.models import to_c
-
-        return to_c(self._export_plan(), path, name, dtype=dtype)
-
-    def to_python(self, path: str | os.PathLike[str] | None = None) -> str:
-        """This fitted model as one Python file that needs nothing but the standard library.
-
-        Parameters
-        ----------
-        path : str or path-like, optional
-            Where to write it, usually ``.py``.
-
-        Returns
-        -------
-        str
-            The file. Its ``predict(row)`` and ``predict_rows(rows)`` take rows of numbers, or mappings from column
-            names; those of a model that was fitted on files take values as they are in the table (None where one is
-            missing). As a program it reads CSV rows from standard input.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scne import RVFLRegressor
-        >>> X = np.linspace(-3, 3, 200)[:, None]
-        >>> model = RVFLRegressor(20, random_state=0).fit(X, np.sin(X[:, 0]))
         >>> sine = {"__name__": "sine"}
-        >>> exec(model.to_python(), sine)
+        >>> exec(model.export("python"), sine)
         >>> bool(abs(sine["predict"]([1.0]) - model.predict([[1.0]])[0]) < 1e-12)
         True
         """
-        from scne.models import to_python
+        from scne.models import ExportError, to_c, to_onnx, to_python
 
-        return to_python(self._export_plan(), path)
+        if form not in FORMS:
+            raise ValueError(f"form is {form!r}, but it must be one of {', '.join(map(repr, FORMS))}.")
+        for name in options:
+            if name not in FORMS[form]:
+                takes = ", ".join(FORMS[form]) or "no options"
+                raise TypeError(f"export({form!r}) got {name!r}, but it takes {takes}.")
+        # A subclass may predict otherwise.
+        if not type(self).__module__.startswith("scne."):
+            raise ExportError(f"The model is a {type(self).__name__}, but only the classes of scne can be exported.")
+        check_is_fitted(self)
+        plan = self._export_plan(options.pop("interval", None))
+        return {"onnx": to_onnx, "c": to_c, "python": to_python}[form](plan, path, **options)
+
+    @abstractmethod
+    def _export_plan(self, interval: float | None) -> "ExportPlan":
+        """What the fitted model computes."""

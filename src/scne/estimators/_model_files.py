@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._checked_parameters import check_class_weight, check_parameters
-from scne.estimators._class_base import NetworkClassifier
-from scne.estimators._classifiers import SCNClassifier, SCNEClassifier
+from scne.estimators._classifier import SCNEClassifier
 from scne.estimators._dnne import DNNERegressor
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
 from scne.estimators._scne import SCNERegressor
+from scne.estimators._stored_parameters import SINGLE_CLASSIFIER, present_ensemble, present_network
 from scne.fitting import Columns, FittedNetworks
 from scne.models import (
     MOST_COLUMNS,
@@ -40,7 +40,7 @@ from scne.models import (
 # The only classes that a file can name: loading looks a name up here and nowhere else.
 NETWORKS: dict[str, Any] = {cls.__name__: cls for cls in (SCNRegressor, RVFLRegressor)}
 ENSEMBLES: dict[str, Any] = {cls.__name__: cls for cls in (SCNERegressor, DNNERegressor)}
-CLASSIFIERS: dict[str, Any] = {cls.__name__: cls for cls in (SCNEClassifier, SCNClassifier)}
+CLASSIFIERS: dict[str, Any] = {SCNEClassifier.__name__: SCNEClassifier}
 ESTIMATORS = ENSEMBLES | NETWORKS | CLASSIFIERS
 # Those with a base model among their parameters.
 _WITH_BASE = (*ENSEMBLES, SCNEClassifier.__name__)
@@ -53,7 +53,7 @@ def save_model(model: Any, path: str | os.PathLike[str], *, with_system: bool = 
 
     Parameters
     ----------
-    model : SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier or SCNClassifier
+    model : SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor or SCNEClassifier
         Fitted. A `random_state` that is a generator, not a number, comes back as None.
     path : str or path-like
         Usually ends in ``.scne``; what was there is replaced.
@@ -94,7 +94,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor, SCNEClassifier or SCNClassifier
+    SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor or SCNEClassifier
         Fitted, with the same predictions to the last bit.
 
     Raises
@@ -126,19 +126,22 @@ def to_content(model: Any, scne_version: str, with_system: bool) -> Content:
 def from_content(content: Content) -> Any:
     """The fitted model that a file holds."""
     document, shelf = content.document, Shelf(content.tensors)
-    named = _unfitted(field(document, "estimator", dict), ESTIMATORS, version_text(document.get("scne")))
-    classifier = named if isinstance(named, NetworkClassifier) else None
-    model = named if classifier is None else classifier._regressor()
+    record = field(document, "estimator", dict)
+    named = _unfitted(record, version_text(document.get("scne")))
+    classifier = named if isinstance(named, SCNEClassifier) else None
+    model = named if classifier is None else classifier._unfitted_regressor()
     check_parameters(model)
-    is_ensemble = isinstance(model, SCNERegressor)
+    # Older files hold classifiers of one network.
+    network: Any = model.estimator if record["class"] == SINGLE_CLASSIFIER else model
+    is_ensemble = isinstance(network, SCNERegressor)
     has_groups = is_ensemble and (model.groups is not None or document.get("encoder") is not None)
     fitted = read_networks(
         document,
         shelf,
         is_ensemble=is_ensemble,
-        is_searched=isinstance(model, SCNRegressor),
+        is_searched=isinstance(network, SCNRegressor),
         has_groups=has_groups,
-        ridge=0.0 if is_ensemble else float(model.ridge),
+        ridge=0.0 if is_ensemble else float(network.ridge),
     )
     model.n_features_in_ = fitted.columns.n_columns
     if fitted.columns.names is not None:
@@ -178,27 +181,48 @@ def _parameters(model: Any, name: str) -> dict[str, Any]:
     return record | {"parameters": parameters}
 
 
-def _unfitted(record: dict[str, Any], allowed: dict[str, Any], scne_version: str) -> Any:
+def _unfitted(record: dict[str, Any], scne_version: str) -> Any:
     name = field(record, "class", str)
-    if name not in allowed:
-        raise Unreadable(f"holds a {shown(name)}, and this scne can read only {', '.join(allowed)} from a file.")
-    parameters = field(record, "parameters", dict)
-    unknown = sorted(set(map(str, parameters)) - (set(allowed[name]._get_param_names()) - {"estimator"}))
+    if name not in (*ESTIMATORS, SINGLE_CLASSIFIER):
+        raise Unreadable(f"holds a {shown(name)}, and this scne can read only {', '.join(ESTIMATORS)} from a file.")
+    stored = field(record, "parameters", dict)
+    if name == SINGLE_CLASSIFIER:
+        weight = {"class_weight": stored.get("class_weight")}
+        network = _network("SCNRegressor", {key: stored[key] for key in stored if key != "class_weight"}, scne_version)
+        shared = {key: getattr(network, key) for key in ("device", "precision", "n_jobs", "random_state")}
+        return SCNEClassifier(network, n_estimators=1, trend="none", **weight, **shared)
+    if name in NETWORKS:
+        return _network(name, stored, scne_version)
+    base: Any = field(record, "base", dict, type(None))
+    base = None if base is None else _base(base, scne_version)
+    # One for each group, by its name.
+    if "bases" in record:
+        bases = field(record, "bases", dict)
+        base = {key: _base(field(bases, key, dict), scne_version) for key in bases}
+    base, parameters = present_ensemble(name, base, stored)
+    return _made(ESTIMATORS[name], {**parameters, "estimator": base}, scne_version)
+
+
+def _base(record: dict[str, Any], scne_version: str) -> Any:
+    name = field(record, "class", str)
+    if name not in NETWORKS:
+        raise Unreadable(f"holds a {shown(name)}, and this scne can read only {', '.join(NETWORKS)} as a base model.")
+    return _network(name, field(record, "parameters", dict), scne_version)
+
+
+def _network(name: str, stored: dict[str, Any], scne_version: str) -> Any:
+    return _made(NETWORKS[name], present_network(name, stored), scne_version)
+
+
+def _made(cls: Any, parameters: dict[str, Any], scne_version: str) -> Any:
+    unknown = sorted(set(map(str, parameters)) - set(cls._get_param_names()))
     if unknown:
         raise Unreadable(
-            f"was written by scne {scne_version}, whose {name} has a parameter {shown(unknown[0])} that this scne does "
-            "not know: upgrade scne to read it."
+            f"was written by scne {scne_version}, whose {cls.__name__} has a parameter {shown(unknown[0])} that this "
+            "scne does not know: upgrade scne to read it."
         )
-    if name in _WITH_BASE:
-        base: Any = field(record, "base", dict, type(None))
-        base = None if base is None else _unfitted(base, NETWORKS, scne_version)
-        # One for each group, by its name.
-        if "bases" in record:
-            stored = field(record, "bases", dict)
-            base = {key: _unfitted(field(stored, key, dict), NETWORKS, scne_version) for key in stored}
-        parameters = {**parameters, "estimator": base}
     # Parameters that the file lacks are younger than the file, and their defaults leave things as they were.
-    return allowed[name](**parameters)
+    return cls(**parameters)
 
 
 def _with_extras(fitted: FittedNetworks, document: dict[str, Any], may_read_files: bool) -> Columns:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators._class_base import NetworkClassifier
+from scne.estimators._classifier import SCNEClassifier
 from scne.estimators._model_files import load_model, to_content
 from scne.estimators._scne import SCNERegressor
 from scne.fitting import FittedNetworks, Member
@@ -137,7 +137,7 @@ def describe_model(source: Any) -> ModelSummary:
 
 def _summary(named: Any, n_bytes: int) -> ModelSummary:
     # A classifier is made of what its regressor is made of.
-    model = named.regressor_ if isinstance(named, NetworkClassifier) else named
+    model = named.regressor_ if isinstance(named, SCNEClassifier) else named
     fitted: FittedNetworks = model.fitted_
     ensemble, solved = isinstance(model, SCNERegressor), fitted.solved
     groups = tuple(_group(fitted, member) for member in fitted.members)

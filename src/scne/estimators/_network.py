@@ -18,14 +18,12 @@ from scne.fitting import (
     TrainingData,
     WeightSettings,
     check_choice,
-    check_integer,
     check_real,
     check_threads,
     plan_memory,
 )
 from scne.networks import HiddenLayer, SearchSettings
 from scne.rows import (
-    DATES,
     INPUT_SCALINGS,
     SCALINGS,
     DateColumns,
@@ -39,12 +37,9 @@ from scne.rows import (
 class NetworkRegressor(FittedRegressor):
     """Base of `SCNRegressor` and `RVFLRegressor`: subclasses say how a hidden layer is found."""
 
-    direct_link: bool
     ridge: float
     scaling: str
     target_scaling: str
-    clip_inputs: bool
-    memory_budget: Any
     # What an ensemble may give for each group by its name.
     _PER_GROUP: ClassVar[tuple[str, ...]] = ()
 
@@ -65,29 +60,19 @@ class NetworkRegressor(FittedRegressor):
             chosen[parameter] = next(iter(values.values())) if name is None else values[name]
         return clone(self).set_params(**chosen) if chosen else self
 
-    def _n_ramps(self) -> int | None:
-        """Pieces of a column when scaling is "ramps"; None leaves it to the number of rows."""
-        asked = getattr(self, "n_ramps", None)
-        return None if asked is None else check_integer("n_ramps", asked, 1)
-
-    def _dates(self, data: TrainingData, groups: Sequence[FeatureGroup]) -> tuple[DateColumns, ...]:
-        """The dates among the columns that are to be read as such."""
-        if getattr(self, "dates", "numbers") == "numbers" or data.column_names is None:
-            return ()
-        found = whole_dates(find_dates(data.column_names), (group.columns for group in groups))
-        return plausible_dates(found, data.search.inputs) if found else ()
-
     def _scaling_plan(self, data: TrainingData, groups: Sequence[FeatureGroup]) -> ScalingPlan:
-        return ScalingPlan(
-            self.scaling, self.target_scaling, bool(self.clip_inputs), self._n_ramps(), self._dates(data, groups)
-        )
+        dates: tuple[DateColumns, ...] = ()
+        if self.scaling == "ramps" and data.column_names is not None:
+            found = whole_dates(find_dates(data.column_names), (group.columns for group in groups))
+            dates = plausible_dates(found, data.search.inputs) if found else ()
+        limited = self.scaling not in ("min-max", "none")
+        name = "0-1" if self.scaling == "min-max" else self.scaling
+        return ScalingPlan(name, self.target_scaling, limited, dates)
 
     def _check_parameters(self) -> None:
         """Refuse what cannot be, before any row is touched."""
         check_choice("scaling", self.scaling, INPUT_SCALINGS)
         check_choice("target_scaling", self.target_scaling, SCALINGS)
-        self._n_ramps()
-        check_choice("dates", getattr(self, "dates", "numbers"), DATES)
         check_real("ridge", self.ridge, below=LARGEST_RIDGE)
         check_threads(self.n_jobs)
 
@@ -108,9 +93,9 @@ class NetworkRegressor(FittedRegressor):
         return self
 
     def _memory_plan(self, files: Any, threads: int) -> MemoryPlan:
-        return plan_memory(self, files, 1, threads)
+        return plan_memory(self, files, 1, threads, self.precision)
 
-    def _fit_plan(self, data: TrainingData, seed: int, keeps_basis: bool) -> FitPlan:
+    def _fit_plan(self, data: TrainingData, seed: int, basis_bytes: float) -> FitPlan:
         groups = (FeatureGroup("network", np.arange(data.rows.n_columns)),)
         return FitPlan(
             groups,
@@ -120,7 +105,8 @@ class NetworkRegressor(FittedRegressor):
             "none",
             self._later_weights(),
             seed,
-            keeps_basis=keeps_basis,
+            self.precision,
+            basis_bytes=basis_bytes,
         )
 
     def _member_plans(self) -> tuple[MemberPlan, ...]:
@@ -128,7 +114,7 @@ class NetworkRegressor(FittedRegressor):
 
     def _later_weights(self) -> WeightSettings:
         ridge = np.array([check_real("ridge", self.ridge, below=LARGEST_RIDGE)])
-        return WeightSettings("naive", 0.0, ridge, 1, 0.0, 0.0)
+        return WeightSettings("naive", 0.0, ridge, 1, 0.0)
 
     @property
     def layer_(self) -> HiddenLayer:

@@ -4,18 +4,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._attributes import FittedAttributes
-from scne.estimators._callbacks import watched
-from scne.estimators._leaving import ExportedRegressor
+from scne.estimators._leaving import Leaving
 from scne.estimators._scores import scored
 from scne.estimators.inputs._dask import predict_lazily
 from scne.estimators.inputs._data import (
@@ -31,8 +31,8 @@ from scne.estimators.inputs._later_rows import later_rows
 from scne.estimators.inputs._rows_to_shuffle import rows_to_shuffle
 from scne.explain import Described, PermutationImportances, paragraph, permutation_importances, shares, total_effects
 from scne.fitting import (
+    BASIS_BYTES,
     MOST_ERRORS,
-    Fit,
     FitPlan,
     FittedNetworks,
     HeldOutOutputs,
@@ -56,12 +56,12 @@ from scne.fitting import (
     placed,
     updated,
 )
-from scne.ncl import EnsembleSystem
 from scne.passes import Engine, logging_stages
 from scne.rows import UNIT_SCALE
 
 if TYPE_CHECKING:
     from scne.estimators._network import NetworkRegressor
+    from scne.models import ExportPlan
 
 
 def _sums_are_kept(model: Any) -> bool:
@@ -70,8 +70,7 @@ def _sums_are_kept(model: Any) -> bool:
     return True
 
 
-@watched
-class FittedRegressor(FittedAttributes, ExportedRegressor, RegressorMixin, BaseEstimator, ABC):
+class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, ABC):
     """Base of the networks and the ensembles: a shell around `FittedNetworks`."""
 
     device: str | None
@@ -80,13 +79,15 @@ class FittedRegressor(FittedAttributes, ExportedRegressor, RegressorMixin, BaseE
     random_state: Any
     n_features_in_: int
     fitted_: FittedNetworks
+    # An interval is asked for where a prediction is used; no pipeline routes it.
+    __metadata_request__predict: ClassVar[dict[str, str]] = {"interval": UNUSED}
 
     @abstractmethod
     def _template(self) -> "NetworkRegressor":
         """The network itself, or the base model of an ensemble, its parameters checked."""
 
     @abstractmethod
-    def _fit_plan(self, data: TrainingData, seed: int, keeps_basis: bool) -> FitPlan:
+    def _fit_plan(self, data: TrainingData, seed: int, basis_bytes: float) -> FitPlan:
         """What a fit on these rows is to do."""
 
     @abstractmethod
@@ -142,17 +143,11 @@ class FittedRegressor(FittedAttributes, ExportedRegressor, RegressorMixin, BaseE
         -------
         self
         """
-        self.fitted_ = self._fit(GivenRows(X, y, sample_weight, X_val, y_val, client), checkpoint).networks
+        self._fit(GivenRows(X, y, sample_weight, X_val, y_val, client), checkpoint)
         return self
 
-    def _fit_indicators(self, given: GivenRows) -> HeldOutOutputs | None:
-        """A fit for a classifier, which learns from what is said of the held-out rows."""
-        with logging_stages(f"{type(self).__name__}.fit"):
-            fit = self._fit(given)
-        self.fitted_ = fit.networks
-        return fit.held_out
-
-    def _fit(self, given: GivenRows, checkpoint: Any = None) -> Fit:
+    def _fit(self, given: GivenRows, checkpoint: Any = None) -> HeldOutOutputs | None:
+        """Fit; what is said of the held-out rows, if any, from which a classifier learns."""
         template = self._template()
         seed, files = draw_seed(self.random_state), is_file_rows(given.X)
         self._check_given(given)
@@ -163,7 +158,8 @@ class FittedRegressor(FittedAttributes, ExportedRegressor, RegressorMixin, BaseE
                     "checkpoint was passed beside a Dask collection, whose rows cannot be told apart from others "
                     "without reading them; keep checkpoints of fits on files (scne.open_rows)."
                 )
-        with nullcontext() if checkpoint is None else keeping(checkpoint) as kept:
+        job = logging_stages(f"{type(self).__name__}.fit")
+        with job, nullcontext() if checkpoint is None else keeping(checkpoint) as kept:
             engine = open_engine(self.device, self.precision, self.n_jobs, given.X)
             memory = None
             if files and given.X.target_names and not engine.on_device:
@@ -179,18 +175,23 @@ class FittedRegressor(FittedAttributes, ExportedRegressor, RegressorMixin, BaseE
                 memory = memory.after_learning(data.encoder, data.rows.n_rows)
                 memory = memory.on_threads(data.search.n_rows, engine.n_threads)
                 engine = Engine(memory.threads, memory.in_flight_bytes)
-            plan = self._fit_plan(data, seed, memory is None or memory.most.stored_basis)
+            basis_bytes = given.X.memory_budget if files else BASIS_BYTES
+            if memory is not None and not memory.most.stored_basis:
+                basis_bytes = 0.0
+            plan = self._fit_plan(data, seed, basis_bytes)
             sizes = [
                 one.largest_layer(len(group.columns)) for one, group in zip(plan.networks, plan.groups, strict=True)
             ]
             check_gram_fits(sizes, plan.matrix_free)
-            fit = fit_networks(plan, data, engine, kept)
-        if data.encoder is None:
-            return fit
-        note = None if memory is None else memory.note(data.search.n_rows)
-        shortened = {} if note is None else {"search_rows": data.search.n_rows}
-        columns = replace(fit.networks.columns, data={"target_names": list(given.X.target_names), **shortened})
-        return Fit(replace(fit.networks, columns=columns, memory_note=note), fit.held_out)
+            self.fitted_, held_out = fit_networks(plan, data, engine, kept)
+        if data.encoder is not None:
+            note = None if memory is None else memory.note(data.search.n_rows)
+            facts: dict[str, Any] = {"target_names": list(given.X.target_names)}
+            if note is not None:
+                facts["search_rows"] = data.search.n_rows
+            columns = replace(self.fitted_.columns, data=facts)
+            self.fitted_ = replace(self.fitted_, columns=columns, memory_note=note)
+        return held_out
 
     @available_if(_sums_are_kept)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, forgetting: float = 1.0) -> Self:
@@ -308,6 +309,7 @@ class FittedRegressor(FittedAttributes, ExportedRegressor, RegressorMixin, BaseE
             template._validation_fraction(),
             seed,
             self._later_weights(),
+            self.precision,
             open_engine(self.device, self.precision, self.n_jobs, X),
             check_threads(self.n_jobs),
         )
@@ -395,7 +397,7 @@ class FittedRegressor(FittedAttributes, ExportedRegressor, RegressorMixin, BaseE
         or to know what a column is worth in terms of the error, use `permutation_importances` on rows.
         """
         check_is_fitted(self)
-        return shares(total_effects(*self.fitted_.terms(), self.n_features_in_, self._input_scaling()))
+        return shares(total_effects(*self.fitted_.terms(), self.n_features_in_, self._template().scaling))
 
     def permutation_importances(
         self,
@@ -471,21 +473,10 @@ class FittedRegressor(FittedAttributes, ExportedRegressor, RegressorMixin, BaseE
             lambda: self.feature_importances_,
         )
 
-    def _input_scaling(self) -> str:
-        return self._template().scaling
+    def _export_plan(self, interval: float | None) -> "ExportPlan":
+        from scne.models import export_plan
 
-    def _with_sums(self) -> FittedNetworks:
-        if self.fitted_.sums is None:
-            raise ValueError(
-                f"This {type(self).__name__} holds no Gram matrix: it was fitted with matrix_free=True, or loaded from "
-                "a file that was saved without it (save with with_system=True, or keep it with pickle or joblib)."
-            )
-        return self.fitted_
-
-    def _sums(self) -> EnsembleSystem:
-        sums = self._with_sums().sums
-        assert sums is not None
-        return sums
+        return export_plan(self.fitted_, type(self).__name__, interval)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fitted_")

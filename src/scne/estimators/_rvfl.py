@@ -5,6 +5,7 @@ from typing import Any
 from scne.estimators._network import NetworkRegressor
 from scne.fitting import LARGEST_SCOPE, DrawnPlan, check_choice, check_integer, check_real
 from scne.networks import ACTIVATIONS
+from scne.rows import INPUT_SCALINGS
 
 
 class RVFLRegressor(NetworkRegressor):
@@ -23,20 +24,17 @@ class RVFLRegressor(NetworkRegressor):
     activation : {"sigmoid", "tanh"}, default="sigmoid"
     ridge : float, default=1e-6
         Added to the diagonal of H'H. Zero gives the pseudo-inverse.
-    scaling, target_scaling : {"0-1", "standard", "none"}
-        How inputs (default "0-1") and targets (default "standard") are scaled inside.
-    clip_inputs : bool, default=True
-        Limit every column to the range seen in fit, in predictions too: nothing is known beyond it, and an outlier
-        there would otherwise throw the prediction anywhere.
-    memory_budget : int or str, default="1GB"
-        What a fit on files may take.
+    scaling : {"0-1", "min-max", "standard", "none"}, default="0-1"
+        How inputs are scaled inside, and whether they are limited to the range seen in fit (see `SCNRegressor`).
+    target_scaling : {"0-1", "standard", "none"}, default="standard"
+        How targets are scaled inside. Predictions have y's own units.
     device : str or None, default=None
         Where the work is done: "cuda" or "cuda:1" on an NVIDIA GPU through PyTorch (``pip install scne[gpu]``), "auto"
         on one where there is one, "cpu" on the processor. None works where X lives: tensors of PyTorch and arrays of
         CuPy stay on their device, everything else is the processor's.
     precision : {"auto", "float32", "tf32", "float64"}, default="auto"
-        Of the products on a device: "auto" searches in float32 and sums the Gram system in float64. "float32" and
-        "tf32", whose factors have 11 bits, sum faster on many GPUs, and choose no ridge so small that it would show.
+        Of the sums on a device: "auto" is float64. "float32" and "tf32", whose factors have 11 bits, are faster on many
+        GPUs, and choose no ridge so small that it would show.
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -74,8 +72,6 @@ class RVFLRegressor(NetworkRegressor):
         ridge: float = 1e-6,
         scaling: str = "0-1",
         target_scaling: str = "standard",
-        clip_inputs: bool = True,
-        memory_budget: Any = "1GB",
         device: str | None = None,
         precision: str = "auto",
         n_jobs: int | None = None,
@@ -88,14 +84,14 @@ class RVFLRegressor(NetworkRegressor):
         self.ridge = ridge
         self.scaling = scaling
         self.target_scaling = target_scaling
-        self.clip_inputs = clip_inputs
-        self.memory_budget = memory_budget
         self.device = device
         self.precision = precision
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
+        # Nodes that are drawn over all ramps of a column would all but never bend at one of them.
+        check_choice("scaling", self.scaling, tuple(name for name in INPUT_SCALINGS if name != "ramps"))
         super()._check_parameters()
         check_integer("n_hidden", self.n_hidden, 1)
         check_real("scope", self.scope, below=LARGEST_SCOPE, open_left=True)

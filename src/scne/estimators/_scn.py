@@ -11,7 +11,6 @@ from scne.fitting import (
     LARGEST_RIDGE,
     LARGEST_SCOPE,
     NetworkPlan,
-    check_bytes,
     check_choice,
     check_increasing,
     check_integer,
@@ -24,9 +23,10 @@ from scne.networks import ACTIVATIONS, CRITERIA, POOLS, BuiltNetwork, SearchSett
 SCOPES = (0.5, 1, 3, 5, 7, 9, 15, 25, 50, 100, 150, 200)
 CONTRACTION = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 SCOPE_SEARCHES = ("together", "first")
-SEARCH_DTYPES = ("auto", "float32", "float64")
 # Lengths of the weights of sparse nodes on standardised columns and ramps: from all but linear to a step.
 SPARSE_SCOPES = (0.3, 0.6, 1.2, 2.5, 5.0)
+# Rows of the search on which sparse candidates are compared: ranking them needs fewer rows than tuning does.
+SPARSE_POOL_ROWS = 2_000
 
 
 class SCNRegressor(NetworkRegressor):
@@ -50,10 +50,8 @@ class SCNRegressor(NetworkRegressor):
         Nodes that one pool may give (n_B). A fresh pool for every node finds better ones; larger batches are faster.
     pool : {"uniform", "sparse"}, default="uniform"
         "uniform" draws weights and biases from [-Y, Y], as in the paper. "sparse" lets every candidate look at a few
-        columns (1, 2, 3, 4, 8, 16 or all), with weights of length Y and a row of the data on its centre.
-    pool_rows : int or None, default=None
-        Rows, of those of the search, on which candidates are compared; None is all of them. Ranking candidates needs
-        fewer rows than tuning does.
+        columns (1, 2, 3, 4, 8, 16 or all), with weights of length Y and a row of the data on its centre; candidates are
+        compared on 2,000 rows of the search.
     scopes : sequence of float
         Half widths Y of the intervals [-Y, Y] from which weights and biases are drawn.
     contraction : sequence of float
@@ -65,31 +63,21 @@ class SCNRegressor(NetworkRegressor):
     scope_search : {"together", "first"}, default="together"
         "together" draws every pool from all scopes. "first" takes the first scope that has an admissible candidate, as
         in the paper; on smooth low-dimensional data it can add narrow-scope nodes that are all but linear, for ever.
-    direct_link : bool, default=False
-        Also link the inputs to the output.
     ridge : float, default=1e-6
         r_m of Remark 2, added to the diagonal of H'H. Zero gives the pseudo-inverse.
-    scaling : {"0-1", "standard", "ramps", "none"}, default="0-1"
-        How inputs are scaled inside. "ramps" is "standard", with each column followed by pieces of it between its
-        quantiles, so that a node may bend anywhere along a column.
+    scaling : {"0-1", "min-max", "standard", "ramps", "none"}, default="0-1"
+        How inputs are scaled inside. "0-1", "standard" and "ramps" limit every column to the range seen in fit, in
+        predictions too: nothing is known beyond it, and an outlier there would otherwise throw the prediction
+        anywhere. "min-max" is "0-1" without that limit, as in the paper. "ramps" is "standard", with each column
+        followed by 8 pieces of it between its quantiles (12 from 12,000 rows on, and fewer of many columns), so that a
+        node may bend anywhere along a column; and it reads columns of a data frame or of files that are called `year`,
+        `month` and `day` (or the same after a common beginning, as the parts of a date column are) as one date, of
+        which nodes see the season and the day of the week, not the year.
     target_scaling : {"0-1", "standard", "none"}, default="standard"
         How targets are scaled inside. Predictions have y's own units.
-    n_ramps : int or None, default=None
-        Pieces of a column when scaling is "ramps"; None is 8, or 12 from 12,000 rows on, and less for
-        many columns.
-    dates : {"numbers", "calendar"}, default="numbers"
-        "calendar" reads columns of a data frame or of files that are called `year`, `month` and `day` (or the same
-        after a common beginning, as the parts of a date column are) as one date: nodes see the season and the day of
-        the week, not the year. With "numbers" they may combine the three and remember single days, which helps to fill
-        gaps between the training rows and does harm on rows that come after them.
-    clip_inputs : bool, default=True
-        Limit every column to the range seen in fit, in predictions too: nothing is known beyond it, and an outlier
-        there would otherwise throw the prediction anywhere.
     validation_fraction : float or None, default=None
         Share of the rows to hold out of the search and watch; the prefix of nodes with the least error on them is
         kept, and the output weights are then solved on all rows. Not used when `fit` is given X_val.
-    n_iter_no_change : int or None, default=None
-        With validation rows: stop when this many nodes have brought no improvement.
     search_rows : int or None, default=100_000
         Rows on which networks are searched, drawn uniformly with the seed when there are more; None is all rows. The
         output weights are always solved on all of them.
@@ -99,21 +87,14 @@ class SCNRegressor(NetworkRegressor):
         A node keeps its columns.
         0 leaves the nodes where the search found them. With tuning, held-out rows serve to choose lambda and the ridge
         of an ensemble, not a prefix of the nodes.
-    search_dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision in which candidates are compared on the processor: "auto" is float32 from 5,000 rows on. Output
-        weights and predictions are always float64. On a device `precision` decides, and "auto" leaves "float64" as
-        it is.
-    memory_budget : int or str, default="1GB"
-        What a fit on files may take beyond Python and its libraries: where it is too little for `search_rows`, fewer
-        rows are searched, at least 5,000, and what cannot fit is refused before a row is read. Of rows in memory, what
-        the orthonormal basis of the search (rows x nodes) may take; one that does not fit is computed again and again.
     device : str or None, default=None
         Where the work is done: "cuda" or "cuda:1" on an NVIDIA GPU through PyTorch (``pip install scne[gpu]``), "auto"
         on one where there is one, "cpu" on the processor. None works where X lives: tensors of PyTorch and arrays of
         CuPy stay on their device, everything else is the processor's.
     precision : {"auto", "float32", "tf32", "float64"}, default="auto"
-        Of the products on a device: "auto" searches in float32 and sums the Gram system in float64. "float32" and
-        "tf32", whose factors have 11 bits, sum faster on many GPUs, and choose no ridge so small that it would show.
+        In which candidates are compared: on the processor "auto" is float32 from 5,000 rows on and float64 below, on a
+        device float32. Output weights and predictions are float64, unless a device sums in "float32" or "tf32", whose
+        factors have 11 bits: faster on many GPUs, and no ridge is chosen so small that it would show.
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it, to the last bit.
     random_state : int, RandomState or None, default=None
@@ -155,25 +136,17 @@ class SCNRegressor(NetworkRegressor):
         n_candidates: int = 100,
         batch_size: int = 1,
         pool: str = "uniform",
-        pool_rows: int | None = None,
         scopes: Any = SCOPES,
         contraction: Any = CONTRACTION,
         activation: str = "sigmoid",
         criterion: str = "orthogonal",
         scope_search: str = "together",
-        direct_link: bool = False,
         ridge: float = 1e-6,
         scaling: str = "0-1",
         target_scaling: str = "standard",
-        n_ramps: int | None = None,
-        dates: str = "numbers",
-        clip_inputs: bool = True,
         validation_fraction: float | None = None,
-        n_iter_no_change: int | None = None,
         search_rows: int | None = 100_000,
         tuning_epochs: float = 0.0,
-        search_dtype: str = "auto",
-        memory_budget: Any = "1GB",
         device: str | None = None,
         precision: str = "auto",
         n_jobs: int | None = None,
@@ -184,25 +157,17 @@ class SCNRegressor(NetworkRegressor):
         self.n_candidates = n_candidates
         self.batch_size = batch_size
         self.pool = pool
-        self.pool_rows = pool_rows
         self.scopes = scopes
         self.contraction = contraction
         self.activation = activation
         self.criterion = criterion
         self.scope_search = scope_search
-        self.direct_link = direct_link
         self.ridge = ridge
         self.scaling = scaling
         self.target_scaling = target_scaling
-        self.n_ramps = n_ramps
-        self.dates = dates
-        self.clip_inputs = clip_inputs
         self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
         self.search_rows = search_rows
         self.tuning_epochs = tuning_epochs
-        self.search_dtype = search_dtype
-        self.memory_budget = memory_budget
         self.device = device
         self.precision = precision
         self.n_jobs = n_jobs
@@ -219,11 +184,9 @@ class SCNRegressor(NetworkRegressor):
             "n_candidates": 50,
             "batch_size": 2,
             "pool": "sparse",
-            "pool_rows": 2_000,
             "scopes": SPARSE_SCOPES,
             "activation": "tanh",
             "scaling": "ramps",
-            "dates": "calendar",
             "validation_fraction": 0.15,
             "tuning_epochs": 10,
         }
@@ -233,17 +196,12 @@ class SCNRegressor(NetworkRegressor):
         super()._check_parameters()
         self._settings()
         check_real("tuning_epochs", self.tuning_epochs, below=LARGEST["tuning_epochs"] + 1)
-        if self.pool_rows is not None:
-            check_integer("pool_rows", self.pool_rows, 2)
-        check_choice("search_dtype", self.search_dtype, SEARCH_DTYPES)
-        budget = check_bytes("memory_budget", self.memory_budget)
         if self.batch_size > 1 and self.criterion == "orthogonal":
-            check_pool_fits(self.n_candidates, budget)
+            check_pool_fits(self.n_candidates)
         self._validation_fraction()
         self._search_rows()
 
     def _settings(self) -> SearchSettings:
-        patience = self.n_iter_no_change
         return SearchSettings(
             max_hidden=check_integer("max_hidden", self.max_hidden, 1),
             tol=check_real("tol", self.tol),
@@ -254,9 +212,9 @@ class SCNRegressor(NetworkRegressor):
             scope_search=check_choice("scope_search", self.scope_search, SCOPE_SEARCHES),
             activation=check_choice("activation", self.activation, tuple(ACTIVATIONS)),
             criterion=check_choice("criterion", self.criterion, CRITERIA),
-            direct_link=bool(self.direct_link),
+            direct_link=False,
             ridge=check_real("ridge", self.ridge, below=LARGEST_RIDGE),
-            n_iter_no_change=None if patience is None else check_integer("n_iter_no_change", patience, 1),
+            n_iter_no_change=None,
             pool=check_choice("pool", self.pool, POOLS),
         )
 
@@ -268,14 +226,8 @@ class SCNRegressor(NetworkRegressor):
         return None if fraction is None else check_real("validation_fraction", fraction, below=1.0, open_left=True)
 
     def _member_plan(self) -> NetworkPlan:
-        return NetworkPlan(
-            self._settings(),
-            self.pool_rows,
-            self.tuning_epochs,
-            self.search_dtype,
-            check_bytes("memory_budget", self.memory_budget),
-            check_threads(self.n_jobs),
-        )
+        pool_rows = SPARSE_POOL_ROWS if self.pool == "sparse" else None
+        return NetworkPlan(self._settings(), pool_rows, self.tuning_epochs, check_threads(self.n_jobs))
 
     @property
     def _record(self) -> BuiltNetwork:

@@ -14,7 +14,6 @@ from scne.estimators._network import NetworkRegressor
 from scne.estimators._regressor import FittedRegressor
 from scne.estimators._scn import SCNRegressor
 from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
-from scne.explain import GroupImportances, group_importances
 from scne.fitting import (
     FitPlan,
     MemberPlan,
@@ -30,10 +29,10 @@ from scne.fitting import (
     plan_memory,
     reweighted,
 )
-from scne.ncl import DecorrelationBounds, LambdaPath, decorrelation_bounds, lambda_path
-from scne.networks import admissible_nodes
 from scne.passes import Engine
-from scne.rows import INPUT_SCALINGS, SCALINGS, FeatureGroup, all_columns, resolve_groups
+from scne.rows import FeatureGroup, all_columns, resolve_groups
+
+NETWORKS = ("across", "per group")
 
 
 class SCNERegressor(EnsembleAttributes, FittedRegressor):
@@ -48,26 +47,27 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
 
     Parameters
     ----------
-    estimator : SCNRegressor or RVFLRegressor, default=None
-        The base model, copied for each group; None is ``SCNRegressor.tuned()``, whose nodes are tuned together after
-        the search. Its ridge, n_jobs and random_state are not used: the ensemble has its own.
+    estimator : SCNRegressor, RVFLRegressor, mapping of group name to one of them, or None, default=None
+        The base model, for all networks or, with networks="per group", one for each group by its name; None is
+        ``SCNRegressor.tuned()``, whose nodes are tuned together after the search. Its `max_hidden`, `n_hidden` and
+        `scope` may be mappings from the groups' names as well. Its device, precision, n_jobs and random_state are not
+        used: the ensemble has its own.
     groups : mapping of name to columns, list of column lists, or None, default=None
         Columns of each network, by name, position or slice; groups may overlap. None gives `n_estimators` networks on
         all columns.
     n_estimators : int, default=6
         Networks when groups is None.
-    networks : {"auto", "per group", "across"}, default="auto"
+    networks : {"across", "per group"}, default="across"
         With groups: "per group" gives every group a network of its own, as in the paper. "across" gives `n_estimators`
-        networks that look at all columns, whose nodes take a few of one group or of several; the groups then name what
-        `permutation_importances` tells apart. A sum of networks on separate groups cannot see that one group matters
-        more when another has a certain value; networks across the groups can. "auto" is "across" with the default
-        base model, and "per group" with a given one.
-    trend : {"auto", "judged", "linear", "none"}, default="auto"
+        networks that look at all columns; the groups then name what `permutation_importances` tells apart. A sum of
+        networks on separate groups cannot see that one group matters more when another has a certain value; networks
+        across the groups can.
+    trend : {"judged", "linear", "none"}, default="judged"
         What a linear trend, a ridge regression on all columns, has to say. "judged" builds the networks on the target
         itself and lets the held-out rows tell how much of the output is left to them and how much to the trend;
         where there is little more to find than a straight line, or too few rows to find it, the trend gets most of it.
         "linear" takes the trend off the target before networks are built, and adds it to their output; so does
-        "judged" where no row is held out. "auto" is "judged" with the default base model, and "none" with a given one.
+        "judged" where no row is held out. "none", as in the paper, leaves all of the output to the networks.
     solver : {"auto", "naive", "pinv", "jacobi", "gauss-seidel", "cholesky", "cg"}, default="auto"
         "naive" leaves the networks as they are (lambda = 0), "pinv", "jacobi" and "gauss-seidel" are Algorithms 1, 2
         and 3; "auto" is "cholesky", or "pinv" when every ridge is zero.
@@ -80,11 +80,8 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
     max_iter : int, default=100
         k_max of the iterative solvers.
     tol : float, default=0.0
-        tau: iterations also stop when the ensemble error is below it, in units of the scaled target.
-    step_tol : float, default=1e-8
-        Iterations stop when what the weights produce moves by less than this, relatively.
-    scaling, target_scaling : str or None, default=None
-        Overrides the base model's own when not None.
+        tau: iterations also stop when the ensemble error is below it, in units of the scaled target; in any case they
+        stop when what the weights produce moves by less than 1e-8, relatively.
     matrix_free : bool, default=False
         Never form the off-diagonal blocks of H'H (identity 6): each iteration reads the rows again instead. For very
         many nodes, with a given decorrelation and ridge and solver "naive", "jacobi", "gauss-seidel" or "cg".
@@ -93,8 +90,9 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
         on one where there is one, "cpu" on the processor. None works where X lives: tensors of PyTorch and arrays of
         CuPy stay on their device, everything else is the processor's.
     precision : {"auto", "float32", "tf32", "float64"}, default="auto"
-        Of the products on a device: "auto" searches in float32 and sums the Gram system in float64. "float32" and
-        "tf32", whose factors have 11 bits, sum faster on many GPUs, and choose no ridge so small that it would show.
+        In which candidates are compared: on the processor "auto" is float32 from 5,000 rows on and float64 below, on a
+        device float32. Output weights and predictions are float64, unless a device sums in "float32" or "tf32", whose
+        factors have 11 bits: faster on many GPUs, and no ridge is chosen so small that it would show.
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -152,16 +150,13 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
         *,
         groups: Any = None,
         n_estimators: int = 6,
-        networks: str = "auto",
-        trend: str = "auto",
+        networks: str = "across",
+        trend: str = "judged",
         solver: str = "auto",
         decorrelation: Any = "auto",
         ridge: Any = "auto",
         max_iter: int = 100,
         tol: float = 0.0,
-        step_tol: float = 1e-8,
-        scaling: str | None = None,
-        target_scaling: str | None = None,
         matrix_free: bool = False,
         device: str | None = None,
         precision: str = "auto",
@@ -178,9 +173,6 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
         self.ridge = ridge
         self.max_iter = max_iter
         self.tol = tol
-        self.step_tol = step_tol
-        self.scaling = scaling
-        self.target_scaling = target_scaling
         self.matrix_free = matrix_free
         self.device = device
         self.precision = precision
@@ -203,8 +195,9 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
             "ridge": ridge,
             "max_iter": 10,
             "tol": 1e-6,
-            "scaling": "0-1",
-            "target_scaling": "0-1",
+            "networks": "per group",
+            "trend": "none",
+            "precision": "float64",
         }
         return cls(**{**defaults, **settings})
 
@@ -214,38 +207,30 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
             max_hidden,
             criterion="paper",
             scope_search="first",
-            clip_inputs=False,
+            scaling="min-max",
+            target_scaling="0-1",
             search_rows=None,
-            search_dtype="float64",
         )
 
     @staticmethod
     def _default_estimator() -> NetworkRegressor:
         return SCNRegressor.tuned()
 
-    def _trend_mode(self) -> TrendMode:
-        """What becomes of the trend."""
-        mode = check_choice("trend", self.trend, ("auto", *get_args(TrendMode)))
-        return self._default_trend() if mode == "auto" else cast(TrendMode, mode)
-
-    def _default_trend(self) -> TrendMode:
-        return "judged" if self.estimator is None else "none"
-
-    def _looks_across(self) -> bool:
-        """Whether networks look at all columns even though there are groups."""
-        check_choice("networks", self.networks, ("auto", "per group", "across"))
-        return self.networks == "across" or (self.networks == "auto" and self.estimator is None)
-
     def _template(self) -> NetworkRegressor:
-        bases = list(self._bases().values())
         check_integer("n_estimators", self.n_estimators, 1)
+        check_choice("networks", self.networks, NETWORKS)
+        check_choice("trend", self.trend, get_args(TrendMode))
+        bases = list(self._bases().values())
         for base in bases:
             if not isinstance(base, NetworkRegressor):
                 raise TypeError(f"estimator is {base!r}, but it must be an SCNRegressor, an RVFLRegressor or None.")
             base._for_group(None)._check_parameters()
-        for name, value in (("scaling", self.scaling), ("target_scaling", self.target_scaling)):
-            if value is not None:
-                check_choice(name, value, INPUT_SCALINGS if name == "scaling" else SCALINGS)
+            for name in ("scaling", "target_scaling", "validation_fraction", "search_rows"):
+                mine, first = getattr(base, name, None), getattr(bases[0], name, None)
+                if mine != first:
+                    raise ValueError(
+                        f"The estimators have {name}={first!r} and {name}={mine!r}, but all networks share one {name}."
+                    )
         return bases[0]
 
     def _bases(self) -> Mapping[str | None, NetworkRegressor]:
@@ -260,8 +245,9 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
         """One plan for each network."""
         bases = self._bases()
         if None not in bases and set(bases) != set(names):
+            other = "" if self.networks == "per group" else '; networks="per group" follows the groups'
             raise ValueError(
-                f"estimator names {sorted(map(str, bases))}, but it must name each of the groups {names} once."
+                f"estimator names {sorted(map(str, bases))}, but it must name each of the networks {names} once{other}."
             )
         chosen = [bases[None] if None in bases else bases[name] for name in names]
         return tuple(base._for_group(name)._member_plan() for base, name in zip(chosen, names, strict=True))
@@ -278,35 +264,35 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
             raise ValueError("matrix_free is True, but it is done on processors only; use device='cpu'.")
 
     def _memory_plan(self, files: Any, threads: int) -> MemoryPlan:
-        across = self._looks_across()
+        across = self.networks == "across"
         return plan_memory(
             self._template()._for_group(None),
             files,
             self.n_estimators if across else len(files.groups),
             threads,
-            scaling=self.scaling,
+            self.precision,
             per_group=not across,
-            blended=self._trend_mode() == "judged",
+            blended=self.trend == "judged",
         )
 
-    def _fit_plan(self, data: TrainingData, seed: int, keeps_basis: bool) -> FitPlan:
+    def _fit_plan(self, data: TrainingData, seed: int, basis_bytes: float) -> FitPlan:
         template = self._template()
         named = groups = self._given_groups(data)
-        if groups is None or self._looks_across():
+        if groups is None or self.networks == "across":
             groups = all_columns(data.rows.n_columns, self.n_estimators, "network")
         names = [group.name for group in groups]
-        scaling = template._scaling_plan(data, groups)
         return FitPlan(
             groups,
             self._plans_of(names),
-            replace(scaling, inputs=self.scaling or scaling.inputs, targets=self.target_scaling or scaling.targets),
+            template._scaling_plan(data, groups),
             template._validation_fraction(),
-            self._trend_mode(),
+            cast(TrendMode, self.trend),
             self._weight_settings(names),
             seed,
+            self.precision,
             named or (),
             bool(self.matrix_free),
-            keeps_basis,
+            basis_bytes,
         )
 
     def _given_groups(self, data: TrainingData) -> tuple[FeatureGroup, ...] | None:
@@ -318,16 +304,11 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
         return self._plans_of(list(self.groups_))
 
     def _weight_settings(self, names: list[str]) -> WeightSettings:
-        return check_weight_settings(
-            self.solver, self.decorrelation, self.ridge, self.max_iter, self.tol, self.step_tol, names
-        )
+        return check_weight_settings(self.solver, self.decorrelation, self.ridge, self.max_iter, self.tol, names)
 
     def _later_weights(self) -> WeightSettings:
         settings = self._weight_settings(list(self.groups_))
         return replace(settings, decorrelation=self.decorrelation_, ridge=self.ridge_)
-
-    def _input_scaling(self) -> str:
-        return self.scaling or self._template().scaling
 
     def reweighted(self, **settings: Any) -> Self:
         """A copy of this fitted ensemble whose output weights are solved again, on the same networks and rows.
@@ -335,7 +316,7 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
         Parameters
         ----------
         **settings
-            Any of solver, decorrelation, ridge, max_iter, tol and step_tol. What is "auto" is chosen by generalised
+            Any of solver, decorrelation, ridge, max_iter and tol. What is "auto" is chosen by generalised
             cross-validation here, since the rows are gone.
 
         Returns
@@ -354,78 +335,13 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
         True
         """
         check_is_fitted(self)
-        allowed = ("solver", "decorrelation", "ridge", "max_iter", "tol", "step_tol")
+        allowed = ("solver", "decorrelation", "ridge", "max_iter", "tol")
         unknown = sorted(set(settings) - set(allowed))
         if unknown:
             raise TypeError(f"reweighted got {unknown[0]!r}, but it takes only {', '.join(allowed)}.")
         model, other = self._with_sums(), copy.copy(self).set_params(**settings)
         other.fitted_ = reweighted(model, other._weight_settings(list(self.groups_)))
         return other
-
-    def admissible_nodes(self) -> dict[str, NDArray[np.bool_]]:
-        """Whether each node satisfies, on all rows, the inequality with which the search admitted it on its sample.
-
-        Returns
-        -------
-        dict of str to ndarray of bool, shape (L_m,)
-            For each network that was searched; it follows from the Gram system, so no row is read again. Nodes of
-            `add_nodes` were admitted against what all networks together left, and are asked for the same share of
-            what their own network leaves.
-        """
-        check_is_fitted(self)
-        system = self._sums()
-        held = {}
-        for m, (member, plan) in enumerate(zip(self.members_, self._member_plans(), strict=True)):
-            if member.search is None:
-                continue
-            held[member.name] = admissible_nodes(
-                system.diagonal_block(m),
-                system.moments[system.slices[m]],
-                system.target_square,
-                member.search.contractions,
-                plan.criterion,
-                plan.ridge,
-                n_direct=member.layer.n_outputs - member.layer.n_nodes,
-            )
-        return held
-
-    def group_importances(self) -> GroupImportances:
-        """What the root mean squared error rises by, in units of y, when a network is left out of the ensemble.
-
-        All other output weights are solved again, with the same ridges and at the same place between averaging and
-        the joint fit (see `decorrelation_`); exact, from the Gram matrix, without a row. The errors are those on the
-        rows that the fit held out, of weights solved without them, or without such rows those on the training rows,
-        which a network lowers even when it has learned nothing but noise. A group of columns that other networks see
-        as well can be important while its own network is not: ask `permutation_importances` for that.
-
-        Returns
-        -------
-        GroupImportances
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scne import SCNERegressor, SCNRegressor
-        >>> X = np.random.default_rng(0).uniform(size=(300, 3))
-        >>> y = 3 * X[:, 0] + np.sin(6 * X[:, 1])
-        >>> model = SCNERegressor(SCNRegressor(15, validation_fraction=0.2), groups={"a": [0], "b": [1], "c": [2]},
-        ...                       random_state=0).fit(X, y)
-        >>> rises = model.group_importances().rises
-        >>> rises["a"] > rises["b"] > 0.1 > abs(rises["c"])
-        True
-        """
-        check_is_fitted(self)
-        return group_importances(self._with_sums())
-
-    def decorrelation_path(self, decorrelations: Any = None) -> LambdaPath:
-        """Training error, degrees of freedom and GCV score for many lambdas at the fitted ridge."""
-        check_is_fitted(self)
-        return lambda_path(self._sums(), self.ridge_, decorrelations)
-
-    def decorrelation_bounds(self) -> DecorrelationBounds:
-        """Bounds of lambda on these rows: the paper's, the two that need no data, and the exact one of block Jacobi."""
-        check_is_fitted(self)
-        return decorrelation_bounds(self._sums(), self.ridge_)
 
     def predict_members(self, X: Any) -> NDArray[np.float64]:
         """Every network's own output, whose mean over the networks is `predict`.

@@ -194,7 +194,7 @@ def _members(model: FittedNetworks, about: Described) -> str:
     if n_networks < 2 or model.sums is None:
         return ""
     if n_networks > _LEAVE_OUT_NETWORKS or n_networks * float(model.sums.n_nodes) ** 3 > _LEAVE_OUT_WORK:
-        return "Which networks matter most is what group_importances() says."
+        return "Which networks matter most is what group_importances_ says."
     found = group_importances(model)
     scale = model.target_scaling.scale
     errors = np.sqrt(np.square(np.reshape(found.errors_without, (-1, len(scale))) / scale).mean(axis=1))

@@ -117,7 +117,7 @@ def _quantiles(known: ColumnScaling, scaling: str, n: int) -> NDArray[np.float64
     zero or one) to a long tail. With a range alone: uniform. With a mean and a deviation alone: normal.
     """
     levels = (np.arange(n)[:, None] + 0.5) / n
-    if scaling == "0-1":
+    if scaling in ("0-1", "min-max"):
         return known.shift + levels * _range(known)
     if known.lower is None or known.upper is None:
         return known.shift + known.scale * ndtri(levels)

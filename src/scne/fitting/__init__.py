@@ -5,11 +5,11 @@ from scne.fitting._calibration import MOST_ERRORS, HeldOutOutputs, PredictionInt
 from scne.fitting._checkpoint import Checkpoint, Form, check_fixed_seed, keeping
 from scne.fitting._checkpoint_folder import CheckpointError
 from scne.fitting._checks import (
+    BASIS_BYTES,
     LARGEST,
     LARGEST_RIDGE,
     LARGEST_SCOPE,
     as_float,
-    check_bytes,
     check_choice,
     check_gram_fits,
     check_increasing,
@@ -59,6 +59,7 @@ from scne.fitting._updating import reweighted, updated
 from scne.fitting._weights import SCORE_SLACK, SolvedWeights, WeightSettings, check_weight_settings
 
 __all__ = [
+    "BASIS_BYTES",
     "LARGEST",
     "LARGEST_RIDGE",
     "LARGEST_SCOPE",
@@ -99,7 +100,6 @@ __all__ = [
     "around",
     "as_float",
     "block_statistics",
-    "check_bytes",
     "check_choice",
     "check_fixed_seed",
     "check_gram_fits",

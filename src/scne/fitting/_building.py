@@ -50,8 +50,6 @@ class NetworkPlan:
     search: SearchSettings
     pool_rows: int | None
     tuning_epochs: float
-    search_dtype: str
-    memory_budget: float
     n_threads: int
 
     @property
@@ -76,17 +74,16 @@ class NetworkPlan:
     def dtype(self, site: BuildingSite) -> np.dtype:
         """The type of numbers of the search."""
         if isinstance(site.engine, DeviceEngine):
-            exact = site.engine.precision == "auto" and self.search_dtype == "float64"
-            return np.dtype("float64" if exact else site.engine.dtype)
-        if self.search_dtype == "auto":
+            return np.dtype(site.engine.dtype)
+        if site.precision == "auto":
             return np.dtype(np.float32 if site.rows.n_rows >= FLOAT32_FROM_ROWS else np.float64)
-        return np.dtype(self.search_dtype)
+        return np.dtype(np.float64 if site.precision == "float64" else np.float32)
 
     def basis_bytes(self, site: BuildingSite) -> float:
         """Memory for the orthonormal basis: a budget of the processor's memory says nothing of a device's."""
         if isinstance(site.engine, DeviceEngine):
             return 0.3 * site.engine.free_bytes()
-        return self.memory_budget if site.keeps_basis else 0.0
+        return site.basis_bytes
 
     def build(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
         """A network on the columns of one group; `index` names its random streams."""

@@ -1,7 +1,6 @@
 """Checks of what a user wrote, each a sentence: which argument, what it was, what it may be."""
 
 import os
-import re
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,8 +12,6 @@ from numpy.typing import NDArray
 
 from scne.passes import available_threads
 from scne.rows import MOST, Array, ColumnStatistics, namespace_of
-
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def users_stacklevel() -> int:
@@ -98,23 +95,6 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-def check_bytes(name: str, value: Any) -> float:
-    """A number of bytes, or text such as "512MB" or "1.5GB".
-
-    Examples
-    --------
-    >>> check_bytes("memory_budget", "1.5GB")
-    1500000000.0
-    """
-    number = as_float(value)
-    if number is not None and number >= 0:
-        return number
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?B?)\s*", value.upper()) if isinstance(value, str) else None
-    if match is None or match[2] not in _UNITS:
-        raise ValueError(f"{name} is {_shown(value)}, but it must be a number of bytes, or text such as '2GB'.")
-    return float(match[1]) * _UNITS[match[2]]
-
-
 def check_threads(n_jobs: Any) -> int:
     """Threads for n_jobs: None is every core that the process may use, -1 too, -2 all but one."""
     cores = available_threads()
@@ -130,6 +110,9 @@ def check_threads(n_jobs: Any) -> int:
         )
     return max(1, cores + 1 + int(n_jobs)) if n_jobs < 0 else int(n_jobs)
 
+
+# Memory for the orthonormal basis of a search on arrays (rows x nodes); one that does not fit is computed again.
+BASIS_BYTES = 1e9
 
 # The largest value of each parameter. All lie far beyond what helps a fit; most of the work, and the Gram matrix,
 # grows with the square of the nodes.
@@ -187,14 +170,14 @@ def check_gram_fits(sizes: Sequence[int], matrix_free: bool = False) -> None:
     )
 
 
-def check_pool_fits(n_candidates: int, budget: float) -> None:
+def check_pool_fits(n_candidates: int) -> None:
     """Refuse pools whose candidates' products with each other, from which a batch of nodes is taken, are too many."""
     needed = 16.0 * n_candidates**2
-    if needed > budget:
+    if needed > BASIS_BYTES:
         raise ValueError(
             f"n_candidates is {n_candidates:,}, and with batch_size above 1 the products of all pairs of them take "
-            f"{needed / 1e9:.2g} GB, but memory_budget is {budget / 1e9:.2g} GB: use at most "
-            f"{int((budget / 16) ** 0.5):,} candidates, or batch_size=1."
+            f"{needed / 1e9:.2g} GB, above {BASIS_BYTES / 1e9:.2g} GB: use at most "
+            f"{int((BASIS_BYTES / 16) ** 0.5):,} candidates, or batch_size=1."
         )
 
 

@@ -54,7 +54,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
     settings, held_out = replace(plan.weights, least_ridge=engine.least_ridge), None
     with engine:
         # Scale columns and targets, build the hidden layers (SC-III, or drawn), sum the rows: G, g, y'y of Eq. (25).
-        site = open_site(plan.scaling, data, held_out_places, plan.seed, engine, checkpoint, plan.keeps_basis)
+        site = open_site(plan, data, held_out_places, engine, checkpoint)
         members = build_members(plan, site)
         site.clear()
         if data.encoder is not None:

@@ -34,6 +34,7 @@ def grown(
     validation_fraction: float | None,
     seed: int,
     settings: WeightSettings,
+    precision: str,
     engine: Engine,
     threads: int,
 ) -> FittedNetworks:
@@ -50,6 +51,8 @@ def grown(
     seed : int
     settings : WeightSettings
         With the lambda and the ridges of the model.
+    precision : str
+        Of the search.
     engine : Engine
         For the sums; opened and closed here.
     threads : int
@@ -60,7 +63,8 @@ def grown(
     held = None if validation_fraction is None else validation_rows(sample, validation_fraction, seed)
     with Engine(threads) as searching:
         # Networks bring scalings of their own.
-        site = BuildingSite(sample, None, held, ColumnScaling(np.empty(0), np.empty(0)), scaling, seed, searching)
+        own = ColumnScaling(np.empty(0), np.empty(0))
+        site = BuildingSite(sample, None, held, own, scaling, seed, searching, precision=precision)
         members = grown_members(plans, model.members, model.weights, n, site)
     layers = [member.layer for member in members]
     with engine:

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from scne.fitting._checks import check_bytes
 from scne.fitting._memory import FEWEST_SEARCH_ROWS, FitShape, in_flight_bytes, needed_bytes
 from scne.passes import stripe_rows
 
@@ -102,8 +101,8 @@ def plan_memory(
     files: "FileRows",
     n_networks: int,
     threads: int,
+    precision: str,
     *,
-    scaling: str | None = None,
     per_group: bool = False,
     blended: bool = False,
 ) -> MemoryPlan:
@@ -112,13 +111,13 @@ def plan_memory(
     Parameters
     ----------
     template : NetworkRegressor
-        Its settings: nodes, rows of the search, scaling, and the budget.
+        Its settings: nodes, rows of the search, scaling.
     files : FileRows
     n_networks : int
     threads : int
         The most to use.
-    scaling : str or None
-        Of the inputs; None is the template's.
+    precision : str
+        Of the search.
     per_group : bool
         Whether each network looks at one group.
     blended : bool
@@ -126,7 +125,7 @@ def plan_memory(
     """
     from scne.rows import reading_cost
 
-    budget, asked = check_bytes("memory_budget", template.memory_budget), template._search_rows()
+    budget, asked = files.memory_budget, template._search_rows()
     if asked is None:
         # All rows: text files have to be counted.
         files.count_rows()
@@ -148,11 +147,11 @@ def plan_memory(
         n_networks=n_networks,
         n_nodes=network.largest_layer(n_columns),
         n_candidates=0 if settings is None else settings.n_candidates,
-        pool_rows=getattr(template, "pool_rows", None) if settings is not None else 1,
-        ramps=template._n_ramps() if (scaling or template.scaling) == "ramps" else 0,
+        pool_rows=getattr(network, "pool_rows", 1),
+        ramps=None if template.scaling == "ramps" else 0,
         tuned=network.builds_alone,
         blended=blended,
-        double=getattr(template, "search_dtype", "auto") == "float64",
+        double=precision == "float64",
         held_out=template._validation_fraction() or 0.0,
         widest=max(map(len, files.groups.values())) / len(files.input_names) if per_group else None,
     )
@@ -186,14 +185,14 @@ def _fitting_rows(shape: FitShape, wanted: int, budget: float) -> int:
 
 def _refusal(budget: float, needed: float, shape: FitShape) -> str:
     return (
-        f"memory_budget is {_words(budget, exact=True)!r}, but a fit on {shape.n_columns:,} columns with "
+        f"memory is {_words(budget, exact=True)!r}, but a fit on {shape.n_columns:,} columns with "
         f"{shape.n_networks * shape.n_nodes:,} nodes in all networks together needs {_words(needed)}; allow that much "
         "(--memory), or give fewer columns (groups, ignore) or nodes (max_hidden)."
     )
 
 
 def _words(n_bytes: float, exact: bool = False) -> str:
-    """A number of bytes as `memory_budget` takes it; rounded up unless exact.
+    """A number of bytes as `open_rows` takes it; rounded up unless exact.
 
     Examples
     --------

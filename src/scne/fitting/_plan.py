@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from scne.fitting._checks import BASIS_BYTES
 from scne.fitting._members import Member
 from scne.fitting._site import BuildingSite
 from scne.fitting._weights import WeightSettings
@@ -47,7 +48,6 @@ class ScalingPlan:
     inputs: str
     targets: str
     clip_inputs: bool
-    n_ramps: int | None = None
     dates: tuple[DateColumns, ...] = ()
 
 
@@ -69,12 +69,14 @@ class FitPlan:
         How lambda, the ridges and the output weights are found.
     seed : int
         Names every random stream.
+    precision : {"auto", "float32", "tf32", "float64"}
+        Of the search.
     named_groups : tuple of FeatureGroup
         Groups of columns that the user named, whether networks follow them or not.
     matrix_free : bool
         Whether the off-diagonal blocks of G are never formed.
-    keeps_basis : bool
-        Whether there is memory for the orthonormal basis of the search.
+    basis_bytes : float
+        Memory for the orthonormal basis of a search.
     """
 
     groups: tuple[FeatureGroup, ...]
@@ -84,6 +86,7 @@ class FitPlan:
     trend: TrendMode
     weights: WeightSettings
     seed: int
+    precision: str = "auto"
     named_groups: tuple[FeatureGroup, ...] = ()
     matrix_free: bool = False
-    keeps_basis: bool = True
+    basis_bytes: float = BASIS_BYTES

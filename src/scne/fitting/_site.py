@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.fitting._checkpoint import Checkpoint
+from scne.fitting._checks import BASIS_BYTES
 from scne.fitting._members import ensemble_system, learn_scalings
 from scne.fitting._training import TrainingData
 from scne.fitting._weights import HeldOut
@@ -25,7 +26,7 @@ from scne.rows import (
 )
 
 if TYPE_CHECKING:
-    from scne.fitting._plan import ScalingPlan
+    from scne.fitting._plan import FitPlan
 
 HELD_OUT_STAGE = "summing held-out rows"
 
@@ -48,8 +49,10 @@ class BuildingSite:
     seed : int
     engine : Engine
     checkpoint : Checkpoint or None
-    keeps_basis : bool
-        Whether there may be memory for the orthonormal basis of the search.
+    precision : str
+        Of the search.
+    basis_bytes : float
+        Memory for the orthonormal basis of a search; one that does not fit is computed again and again.
     """
 
     rows: ArrayRows
@@ -60,7 +63,8 @@ class BuildingSite:
     seed: int
     engine: Engine
     checkpoint: Checkpoint | None = None
-    keeps_basis: bool = True
+    precision: str = "auto"
+    basis_bytes: float = BASIS_BYTES
     _prepared: dict[Any, tuple[InputScaling, SearchRows]] = field(default_factory=dict, repr=False)
     _guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -103,15 +107,14 @@ class BuildingSite:
 
 
 def open_site(
-    scaling: "ScalingPlan",
+    plan: "FitPlan",
     data: TrainingData,
     validation: NDArray[np.intp] | None,
-    seed: int,
     engine: Engine,
     checkpoint: Checkpoint | None = None,
-    keeps_basis: bool = True,
 ) -> BuildingSite:
     """Learn the scalings in one pass over all rows; `validation` are the places of the rows that are held out."""
+    scaling = plan.scaling
     plain = "standard" if scaling.inputs == "ramps" else scaling.inputs
     columns, targets = learn_scalings(
         data.rows, plain, scaling.targets, scaling.clip_inputs, engine, checkpoint, data.statistics, data.column_names
@@ -120,7 +123,18 @@ def open_site(
         targets = learn_scaling(data.target_statistics, scaling.targets)
     inputs: InputScaling = columns
     if scaling.dates:
-        inputs = learn_dated_scaling(data.search, columns, scaling.inputs, scaling.dates, scaling.n_ramps)
+        inputs = learn_dated_scaling(data.search, columns, scaling.inputs, scaling.dates)
     elif scaling.inputs == "ramps":
-        inputs = learn_ramps(data.search, columns, scaling.n_ramps)
-    return BuildingSite(data.search, data.watched, validation, inputs, targets, seed, engine, checkpoint, keeps_basis)
+        inputs = learn_ramps(data.search, columns)
+    return BuildingSite(
+        data.search,
+        data.watched,
+        validation,
+        inputs,
+        targets,
+        plan.seed,
+        engine,
+        checkpoint,
+        plan.precision,
+        plan.basis_bytes,
+    )

@@ -36,6 +36,8 @@ SCORE_SLACK = 0.005
 # Up to this many nodes one thread solves as fast as several, which would wait for each other on a busy machine, and the
 # bits do not depend on how many threads BLAS has.
 SERIAL_NODES = 2_000
+# Iterations stop when what the weights produce moves by less than this, relatively.
+STEP_TOL = 1e-8
 # "auto" keeps block Jacobi this far inside its exact bound, so that it converges at a fair speed.
 JACOBI_MARGIN = 0.9
 
@@ -52,7 +54,6 @@ class WeightSettings:
     ridge: NDArray[np.float64] | str
     max_iter: int
     tol: float
-    step_tol: float
     least_ridge: float = 0.0
 
 
@@ -76,7 +77,7 @@ class SolvedWeights:
 
 
 def check_weight_settings(
-    solver: Any, decorrelation: Any, ridge: Any, max_iter: Any, tol: Any, step_tol: Any, names: Sequence[str]
+    solver: Any, decorrelation: Any, ridge: Any, max_iter: Any, tol: Any, names: Sequence[str]
 ) -> WeightSettings:
     """Refuse settings that cannot be, for members of the given names."""
     if not isinstance(solver, str) or solver not in ("auto", *SOLVERS):
@@ -88,7 +89,6 @@ def check_weight_settings(
         _checked_ridge(ridge, names),
         check_integer("max_iter", max_iter, 1),
         check_real("tol", tol),
-        check_real("step_tol", step_tol),
     )
 
 
@@ -111,9 +111,7 @@ def solve_weights(system: LinearSystem, settings: WeightSettings, held_out: Held
 
 def solve_again(system: EnsembleSystem, settings: WeightSettings, solved: SolvedWeights) -> NDArray[np.float64]:
     """Weights (L, q) on other rows, with the lambda, the ridges and the solver that gave `solved`."""
-    solver = make_solver(
-        solved.solution.solver, max_iter=settings.max_iter, tol=settings.tol, step_tol=settings.step_tol
-    )
+    solver = make_solver(solved.solution.solver, max_iter=settings.max_iter, tol=settings.tol, step_tol=STEP_TOL)
     with single_threaded_blas() if system.n_nodes <= SERIAL_NODES else nullcontext():
         return solver.solve(system, solved.decorrelation, solved.ridge).weights
 
@@ -136,7 +134,7 @@ def _solve_weights(system: LinearSystem, settings: WeightSettings, held_out: Hel
     ridges = ", ".join(f"{value:.4g}" for value in ridge)
     _log.debug("solver %s, decorrelation (lambda) %.6g, ridge %s", name, decorrelation, ridges)
     _warn_before(name, system, decorrelation, ridge)
-    solver = make_solver(name, max_iter=settings.max_iter, tol=settings.tol, step_tol=settings.step_tol)
+    solver = make_solver(name, max_iter=settings.max_iter, tol=settings.tol, step_tol=STEP_TOL)
     solution = solver.solve(system, decorrelation, ridge)
     if system.n_nodes <= SERIAL_NODES:
         # What is computed later, when somebody asks, has the same bits as if it were computed here.

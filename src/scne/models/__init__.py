@@ -13,7 +13,7 @@ from scne.models._errors import (
 from scne.models.export._c_header import to_c
 from scne.models.export._classes import class_map
 from scne.models.export._onnx import to_onnx
-from scne.models.export._plan import export_plan
+from scne.models.export._plan import ExportPlan, export_plan
 from scne.models.export._python_source import to_python
 from scne.models.file._classifier import read_classifier, store_classifier
 from scne.models.file._container import FORMAT_VERSION, Content
@@ -26,6 +26,7 @@ __all__ = [
     "MOST_COLUMNS",
     "Content",
     "ExportError",
+    "ExportPlan",
     "ModelFileError",
     "Shelf",
     "Unreadable",

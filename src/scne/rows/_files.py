@@ -19,6 +19,7 @@ from scne.rows._csv_format import CsvFormat
 from scne.rows._data_error import DataError, no_such_column
 from scne.rows._file_parts import READ_FAILURES, FilePart, open_part, unreadable
 from scne.rows._formats import FileFormat, find_files, partition_values
+from scne.rows._memory_sizes import check_bytes
 from scne.rows._opening import check_kinds, check_texts, missing_texts
 from scne.rows._row_weights import WeightScale
 from scne.rows._schemas import UnifiedColumns, is_numeric, kind_of, unify_columns
@@ -40,6 +41,7 @@ def open_rows(
     kinds: Mapping[str, str] | None = None,
     missing: str | Iterable[str] = (),
     like: KnowsColumns | None = None,
+    memory: int | str = "1GB",
 ) -> "FileRows":
     """Open a Parquet, Arrow or CSV file, or a folder of them, as rows to learn from.
 
@@ -71,6 +73,10 @@ def open_rows(
         That of a fitted model (``model.encoder_``): columns are read as the files of the fit were, with the same kinds
         and missing texts, and a column whose type has changed is refused. `predict` does the same with rows that were
         opened without it.
+    memory : int or str, default="1GB"
+        What a fit on these rows may take beyond Python and its libraries, in bytes or as a text such as "500MB": where
+        it is too little for the rows of the search, fewer are searched, at least 5,000, and what cannot fit is refused
+        before a row is read.
 
     Returns
     -------
@@ -87,7 +93,7 @@ def open_rows(
     >>> rows.n_rows, len(batches), rows.groups
     (2, 2, {'gas': ('gas_SO2', 'gas_NO2'), 'columns': ('hour',)})
     """
-    path = Path(path)
+    path, memory_budget = Path(path), check_bytes("memory", memory)
     file_format, paths = find_files(path)
     marks = missing_texts(_names(missing), like)
     if isinstance(file_format, CsvFormat):
@@ -123,7 +129,8 @@ def open_rows(
             )
     if all(part.n_rows == 0 for part in parts):
         raise DataError(f"{path} holds no rows.")
-    return FileRows(path, file_format, parts, schema, roles, unified, marks, written, undeclared if text_files else [])
+    undeclared = undeclared if text_files else []
+    return FileRows(path, file_format, parts, schema, roles, unified, marks, written, undeclared, memory_budget)
 
 
 class FileRows:
@@ -154,6 +161,8 @@ class FileRows:
         the most part, they are refused.
     bare_dates : dict of str to Path
         Columns of timestamps that are dates without an hour in some file, and the file.
+    memory_budget : float
+        Bytes that a fit may take.
     """
 
     def __init__(
@@ -167,8 +176,10 @@ class FileRows:
         marks: tuple[str, ...],
         written: Collection[str],
         undeclared: Collection[str],
+        memory_budget: float,
     ) -> None:
         self.path = path
+        self.memory_budget = memory_budget
         self.format_name = file_format.name
         self.files = tuple(part.facts for part in parts)
         self.schema = schema

@@ -108,7 +108,7 @@ def column_moments(values: NDArray[np.float64], weights: NDArray[np.float64] | N
 ScalingMethod = Literal["0-1", "standard", "none"]
 SCALINGS: tuple[str, ...] = get_args(ScalingMethod)
 # Inputs may also be standardised and followed by ramps (`RampScaling`).
-INPUT_SCALINGS: tuple[str, ...] = (*SCALINGS, "ramps")
+INPUT_SCALINGS: tuple[str, ...] = (*SCALINGS, "min-max", "ramps")
 
 
 @dataclass(frozen=True)

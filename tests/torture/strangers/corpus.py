@@ -12,12 +12,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from ensembles import plain_classifier, plain_ensemble, single_classifier
 
 from scne import (
     DNNERegressor,
     RVFLRegressor,
-    SCNClassifier,
-    SCNEClassifier,
     SCNERegressor,
     SCNRegressor,
     load,
@@ -55,11 +54,11 @@ def _array_models():
         "rvfl tanh": RVFLRegressor(2, direct_link=False, activation="tanh", clip_inputs=False, random_state=0),
         "scn": SCNRegressor(3, validation_fraction=0.2, **_FEW),
         "scn ramps": SCNRegressor(2, scaling="ramps", n_ramps=2, **_FEW),
-        "scne groups": SCNERegressor(ensemble, groups={"a": [0, 1], "b": slice(2, 3)}, random_state=0),
-        "scne jacobi": SCNERegressor(
+        "scne groups": plain_ensemble(ensemble, groups={"a": [0, 1], "b": slice(2, 3)}, random_state=0),
+        "scne jacobi": plain_ensemble(
             RVFLRegressor(2), n_estimators=3, solver="jacobi", decorrelation=0.3, ridge=[0.1, 0.2, 0.3], random_state=0
         ),
-        "scne line": SCNERegressor(SCNRegressor(2, **_FEW), groups=[[0, 2], (1,)], trend="linear", random_state=0),
+        "scne line": plain_ensemble(SCNRegressor(2, **_FEW), groups=[[0, 2], (1,)], trend="linear", random_state=0),
         "scne tuned": SCNERegressor(
             SCNRegressor.tuned(max_hidden=2, n_ramps=2, tuning_epochs=1),
             n_estimators=2,
@@ -78,13 +77,13 @@ def _fitted_models():
     y = np.column_stack([X.sum(axis=1), X[:, 0] * X[:, 1]])
     for place, (name, model) in enumerate(_array_models().items()):
         yield name, model.fit(X, y if place % 2 else y[:, 0]), X[:5]
-    yield "classes", SCNClassifier(2, **_FEW).fit(X, np.where(X[:, 0] > 0.5, "high", "low")), X[:5]
+    yield "classes", single_classifier(2, **_FEW).fit(X, np.where(X[:, 0] > 0.5, "high", "low")), X[:5]
     labels = np.digitize(X[:, 1], [0.3, 0.7])
     base = SCNRegressor(2, validation_fraction=0.3, **_FEW)
     weights = {0: 1.0, 1: 2.0, 2: 1.0}
     yield (
         "classes of numbers",
-        SCNEClassifier(base, n_estimators=2, class_weight=weights, random_state=0).fit(X, labels),
+        plain_classifier(base, n_estimators=2, class_weight=weights, random_state=0).fit(X, labels),
         X[:5],
     )
     yield "dates", _dated_model(), np.array([[2024.0, 5, 3, 0.5], [1999, 12, 31, 0.1]])
@@ -133,7 +132,7 @@ def file_path() -> Path:
 def _file_model():
     groups = {"numbers": ["size", "on"], "others": ["where", "seen"]}
     rows = open_rows(file_path(), target="y", groups=groups)
-    return SCNERegressor(SCNRegressor(2, validation_fraction=0.3, **_FEW), trend="judged", random_state=0).fit(rows)
+    return plain_ensemble(SCNRegressor(2, validation_fraction=0.3, **_FEW), trend="judged", random_state=0).fit(rows)
 
 
 @cache

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from scne import load, open_rows
 from scne.cli._app import inspect as inspect_command
 from scne.estimators import describe_model
+from scne.ncl import decorrelation_bounds
 
 from .corpus import file_path, folder
 from .harness import Escape
@@ -81,16 +82,16 @@ def _importances(rng, model, path):
 
 
 def _python(rng, model, path):
-    source = model.to_python()
+    source = model.export("python")
     compile(source, "exported.py", "exec")
 
 
 def _c(rng, model, path):
-    model.to_c(dtype=rng.choice(("float64", "float32")))
+    model.export("c", dtype=rng.choice(("float64", "float32")))
 
 
 def _onnx(rng, model, path):
-    model.to_onnx().SerializeToString()
+    model.export("onnx").SerializeToString()
 
 
 def _more_rows(rng, model, path):
@@ -105,9 +106,8 @@ def _reweighted(rng, model, path):
 
 
 def _groups(rng, model, path):
-    model.group_importances()
-    model.admissible_nodes()
-    model.decorrelation_bounds()
+    _ = model.group_importances_, model.admissible_nodes_
+    decorrelation_bounds(model.system_, model.ridge_)
 
 
 def _saved_again(rng, model, path):

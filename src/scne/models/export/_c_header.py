@@ -18,7 +18,7 @@ _LONGEST_NAME = 40
 def to_c(
     plan: ExportPlan, path: str | os.PathLike[str] | None = None, name: str = "scne_model", *, dtype: str = "float64"
 ) -> str:
-    """A fitted model as the text of a C99 header; see `SCNERegressor.to_c` and `SCNEClassifier.to_c`."""
+    """A fitted model as the text of a C99 header; see `SCNERegressor.export`."""
     source = _header(CWriter(check_name(name), check_dtype(dtype)), plan)
     if path is not None:
         write_atomically(path, source.encode("utf-8"))

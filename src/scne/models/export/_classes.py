@@ -83,7 +83,7 @@ def text_labels(classes: ClassMap) -> list[str] | None:
             text.encode("utf-8")
         except UnicodeEncodeError:
             raise ExportError(
-                f"The model has a class {text!r}, which is no valid Unicode; give it another name, or use to_python."
+                f"The model has a class {text!r}, which is no valid Unicode; give it another name, or export to 'python'."
             ) from None
     return texts or None
 
@@ -101,7 +101,7 @@ def integer_labels(classes: ClassMap) -> list[int]:
         if label != int(label) or not _LEAST_INTEGER <= label <= _MOST_INTEGER:
             raise ExportError(
                 f"The model has a class {label!r}, but numbers that are classes must be whole and fit 64 bits here; "
-                "use to_python."
+                "use the form 'python'."
             )
     return [int(label) for label in classes.labels]
 

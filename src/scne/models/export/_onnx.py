@@ -18,7 +18,7 @@ from scne.models.export._plan import Branch, ExportPlan, Features, Nodes, check_
 
 
 def to_onnx(plan: ExportPlan, path: str | os.PathLike[str] | None = None, *, dtype: str = "float64") -> Any:
-    """A fitted model as an ONNX ModelProto; see `SCNERegressor.to_onnx` and `SCNEClassifier.to_onnx`."""
+    """A fitted model as an ONNX ModelProto; see `SCNERegressor.export`."""
     kind = np.dtype(check_dtype(dtype))
     helper = import_onnx().helper
     outputs = _output_names(plan)

@@ -22,7 +22,7 @@ def import_onnx() -> Any:
         import onnx.numpy_helper
     except ImportError as error:
         raise ImportError(
-            "to_onnx needs the package onnx, which is not installed; install it with: pip install onnx onnxruntime"
+            "An export to ONNX needs the package onnx, which is not installed: pip install onnx onnxruntime"
         ) from error
     return onnx
 

@@ -71,7 +71,7 @@ if __name__ == "__main__":
 
 
 def to_python(plan: ExportPlan, path: str | os.PathLike[str] | None = None) -> str:
-    """A fitted model as the text of a Python file; see `SCNERegressor.to_python` and `SCNEClassifier.to_python`."""
+    """A fitted model as the text of a Python file; see `SCNERegressor.export`."""
     parts = [
         *(f"# {line}" for line in _heading(plan)),
         "# Needs Python 3.10 or later and nothing else.",

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
+from scne.ncl import lambda_path
 from scne.report._lambda_path import draw_lambda_path
 from scne.report.displays._base import (
     Display,
@@ -110,7 +111,7 @@ class DecorrelationPathDisplay(Display):
         decorrelations : array-like of shape (k,), default=None
             Lambdas at which the path is computed; needs the Gram system. None takes the table where there is one.
         marks : mapping of str to float, default=None
-            Lambdas to mark, such as ``{"Jacobi": model.decorrelation_bounds().jacobi_exact}``.
+            Lambdas to mark, such as ``{"Jacobi": bounds.jacobi_exact}``.
         ax : matplotlib Axes, default=None
             None makes a new figure.
         line_kwargs, marker_kwargs : dict, default=None
@@ -135,7 +136,7 @@ class DecorrelationPathDisplay(Display):
                     "matrix_free=True, or loaded from a file that was saved without it: save with with_system=True), "
                     "and there is no table of lambdas, because lambda was given and not chosen."
                 )
-            path = model.decorrelation_path(decorrelations)
+            path = lambda_path(model.system_, model.ridge_, decorrelations)
             lambdas, training, scores = path.decorrelations, path.errors, path.gcv
             criterion = "generalised cross-validation"
         display = cls(

@@ -123,7 +123,7 @@ class GroupContributionDisplay(Display):
         """
         check_kind(kind, KINDS)
         if kind == "networks" or (kind == "auto" and X is None):
-            found = ensemble_of(estimator, f"{cls.__name__} without rows (X)").model.group_importances()
+            found = ensemble_of(estimator, f"{cls.__name__} without rows (X)").model.group_importances_
         elif X is None:
             raise ValueError(f"kind is {kind!r}, but X is None; pass rows on which columns can be shuffled.")
         else:

@@ -1,15 +1,16 @@
-"""What the two classifiers have in common: labels and weights in, a regressor inside, probabilities out."""
+"""Classification: an ensemble on indicators of classes, and calibrated probabilities."""
 
-from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators._class_exports import ExportedClassifier
 from scne.estimators._labels import coded_labels, codes_of, held_out_codes, in_proportion, labels_like, row_weights
+from scne.estimators._leaving import Leaving
+from scne.estimators._network import NetworkRegressor
+from scne.estimators._scne import SCNERegressor
 from scne.estimators._scores import scored
 from scne.estimators.inputs._data import (
     GivenRows,
@@ -30,26 +31,153 @@ from scne.fitting import (
 )
 from scne.rows import Array, is_foreign, like, namespace_of, to_numpy
 
+if TYPE_CHECKING:
+    from scne.models import ExportPlan
+
 # Rows of the fit whose outputs are looked at when none were held out.
 _MOST_SEEN_ROWS = 10_000
 
 
-class NetworkClassifier(ExportedClassifier, ClassifierMixin, BaseEstimator, ABC):
-    """Base of `SCNEClassifier` and `SCNClassifier`: subclasses name the regressor."""
+class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
+    """An ensemble of networks that are decorrelated by negative correlation learning, for classes.
 
-    class_weight: Any
-    device: str | None
-    n_jobs: int | None
-    random_state: Any
+    An `SCNERegressor` is fitted to an indicator of each class, 0 or 1, or for two classes to one output of -1 and +1.
+    Its outputs f become probabilities by ``softmax_k(a f_k + c log s(f_k) + b_k)``, s being a smooth max(f, 0). a, c
+    and b are fitted to outputs for rows that the fit held out, of output weights that have not seen them: vector
+    scaling, for two classes Platt scaling with his smoothed targets, with a term for outputs that are good
+    probabilities already.
 
-    @abstractmethod
-    def _regressor(self) -> Any:
-        """The unfitted regressor with the parameters of this classifier."""
+    Parameters
+    ----------
+    estimator : SCNRegressor or RVFLRegressor, default=None
+        The base model; None is ``SCNRegressor.tuned()``, which holds out 15 % of the rows. One that holds out none (and
+        fewer than 40 different rows) leaves probabilities to the rows of the fit itself, which know too little doubt:
+        they are then drawn towards a map of moderate slope, and are less to be trusted. Pass X_val, or a
+        `validation_fraction`. Its targets are the indicators: target_scaling="standard" lets rare classes count as much
+        as others when nodes are searched.
+    groups, n_estimators, networks, trend, solver, decorrelation, ridge, max_iter, tol : see `SCNERegressor`
+        lambda and the ridge are chosen by squared error, as there. A single network is n_estimators=1.
+    matrix_free : see `SCNERegressor`
+        With it no row is judged by weights that have not seen it (see `estimator`), unless X_val is given.
+    class_weight : dict, "balanced" or None, default=None
+        What a row counts, by its label, beside its sample weight; "balanced" makes all classes count the same.
+        Weights of classes set proportions: the sum of all weights stays what it is without them. Probabilities are
+        then those of rows that come in these proportions.
+    device : str or None, default=None
+        Where the work is done, as for `SCNERegressor`: "cuda", "auto", "cpu", or None, which is where X lives. The map
+        to probabilities is fitted on the processor, and applied where the outputs are.
+    precision : {"auto", "float32", "tf32", "float64"}, default="auto"
+        Of the products on a device (see `SCNERegressor`); probabilities are computed in float64.
+    n_jobs : int or None, default=None
+        Threads; None is every core. The model does not depend on it.
+    random_state : int, RandomState or None, default=None
 
-    def _regressor_parameters(self) -> dict[str, Any]:
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    regressor_ : SCNERegressor
+        Fitted to the indicators of the classes.
+    probability_map_ : ProbabilityMap
+        `slopes` a and c, `biases` b, and `n_rows`, the held-out rows that they come from (None: rows of the fit).
+    feature_importances_ : ndarray of shape (n_features_in_,)
+
+    Notes
+    -----
+    Classification takes arrays, data frames and tensors in memory, not rows in files or Dask collections.
+
+    Accuracy and log loss of this class as it is by default, of logistic regression on standardised columns and of
+    `HistGradientBoostingClassifier`; means of three random splits (two for 5,000 rows), nothing tuned for a set.
+    (The constants of the map were chosen on other splits of these sets and five more.) The last four are of
+    `make_classification` with 2, 5, 2 and 4 classes, the last one with rare ones.
+
+    ============== ============= ============= =============
+    training rows  SCNE          logistic      boosting
+    ============== ============= ============= =============
+    iris, 112      0.930  0.256  0.939  0.180  0.921  0.634
+    wine, 133      0.985  0.064  0.970  0.070  0.970  0.069
+    cancer, 426    0.974  0.095  0.977  0.074  0.974  0.078
+    digits, 1,347  0.977  0.081  0.970  0.088  0.977  0.090
+    made, 300      0.824  0.439  0.744  0.531  0.820  0.537
+    made, 1,000    0.659  0.955  0.525  1.212  0.680  1.267
+    made, 5,000    0.842  0.375  0.614  0.657  0.832  0.395
+    made, 5,000    0.860  0.435  0.720  0.770  0.856  0.507
+    ============== ============= ============= =============
+
+    Fits take longer than those of the others: seconds where they take a fraction of one. trend="judged", the default,
+    and "none" came out alike (mean log loss of thirteen sets 0.334 and 0.335).
+
+    One map serves all classes, and few held-out rows make it rough: on three classes of known probabilities, with 600
+    of 4,000 rows held out, the mean gap of predicted and true probabilities was 0.018 over tenths of the rows, and up
+    to 0.07 in the tenth that a class is most probable in.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from scne import SCNEClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SCNEClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.93
+    True
+    >>> model.predict_proba(X[1::2]).shape
+    (75, 3)
+    """
+
+    def __init__(
+        self,
+        estimator: NetworkRegressor | None = None,
+        *,
+        groups: Any = None,
+        n_estimators: int = 6,
+        networks: str = "across",
+        trend: str = "judged",
+        solver: str = "auto",
+        decorrelation: Any = "auto",
+        ridge: Any = "auto",
+        max_iter: int = 100,
+        tol: float = 0.0,
+        matrix_free: bool = False,
+        class_weight: Any = None,
+        device: str | None = None,
+        precision: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.groups = groups
+        self.n_estimators = n_estimators
+        self.networks = networks
+        self.trend = trend
+        self.solver = solver
+        self.decorrelation = decorrelation
+        self.ridge = ridge
+        self.max_iter = max_iter
+        self.tol = tol
+        self.matrix_free = matrix_free
+        self.class_weight = class_weight
+        self.device = device
+        self.precision = precision
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations of the solver."""
+        return self.regressor_.n_iter_
+
+    def _unfitted_regressor(self) -> SCNERegressor:
         parameters = self.get_params(deep=False)
         del parameters["class_weight"]
-        return parameters
+        return SCNERegressor(**parameters)
+
+    def _export_plan(self, interval: float | None) -> "ExportPlan":
+        from scne.models import class_map, export_plan
+
+        if interval is not None:
+            raise ValueError(
+                f"interval is {interval!r}, but a {type(self).__name__} gives probabilities and no intervals."
+            )
+        classes = class_map(self.classes_, self.probability_map_)
+        return export_plan(self.regressor_.fitted_, type(self).__name__, None, classes)
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
@@ -82,8 +210,8 @@ class NetworkClassifier(ExportedClassifier, ClassifierMixin, BaseEstimator, ABC)
         weight_of_class, weights = row_weights(self.class_weight, classes, codes, sample_weight)
         watched = None if y_val is None else one_hot(codes_of(classes, y_val), len(classes))
         settled = None if weights is None else SettledWeights(weights)
-        self.regressor_ = self._regressor()
-        held_out = self.regressor_._fit_indicators(GivenRows(X, one_hot(codes, len(classes)), settled, X_val, watched))
+        self.regressor_ = self._unfitted_regressor()
+        held_out = self.regressor_._fit(GivenRows(X, one_hot(codes, len(classes)), settled, X_val, watched))
         self.n_features_in_ = self.regressor_.n_features_in_
         if hasattr(self.regressor_, "feature_names_in_"):
             self.feature_names_in_ = self.regressor_.feature_names_in_
@@ -152,9 +280,9 @@ class NetworkClassifier(ExportedClassifier, ClassifierMixin, BaseEstimator, ABC)
         Examples
         --------
         >>> from sklearn.datasets import load_iris
-        >>> from scne import SCNClassifier
-        >>> SCNClassifier(10, random_state=0).fit(*load_iris(return_X_y=True)).summary()[:95]
-        'This SCNClassifier tells 3 classes apart; its probabilities rest on 30 rows that were held out.'
+        >>> from scne import SCNEClassifier
+        >>> SCNEClassifier(random_state=0).fit(*load_iris(return_X_y=True)).summary()[:96]
+        'This SCNEClassifier tells 3 classes apart; its probabilities rest on 22 rows that were held out.'
         """
         check_is_fitted(self)
         n_rows = self.probability_map_.n_rows

@@ -1,0 +1,55 @@
+"""Parameters that model files of older versions hold, under the names and meanings of this one.
+
+A parameter decides nothing about predictions: what has none of its own any more is left out.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+# One network for classes, which is an ensemble of one now.
+SINGLE_CLASSIFIER = "SCNClassifier"
+_GONE_OF_NETWORKS = (
+    "clip_inputs",
+    "dates",
+    "memory_budget",
+    "n_iter_no_change",
+    "n_ramps",
+    "pool_rows",
+    "search_dtype",
+)
+_GONE_OF_ENSEMBLES = ("step_tol", "scaling", "target_scaling")
+
+
+def present_network(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a network.
+
+    Examples
+    --------
+    >>> present_network("RVFLRegressor", {"n_hidden": 9, "scaling": "0-1", "clip_inputs": False})
+    {'n_hidden': 9, 'scaling': 'min-max'}
+    """
+    gone = (*_GONE_OF_NETWORKS, "direct_link") if name == "SCNRegressor" else _GONE_OF_NETWORKS
+    parameters = {key: value for key, value in stored.items() if key not in gone}
+    if stored.get("clip_inputs") is False and stored.get("scaling", "0-1") == "0-1":
+        parameters["scaling"] = "min-max"
+    return parameters
+
+
+def present_ensemble(name: str, base: Any, stored: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The base model of an ensemble and its parameters: what was "auto" depended on whether a base model was given.
+
+    Examples
+    --------
+    >>> present_ensemble("SCNERegressor", None, {"networks": "auto", "step_tol": 1e-8})
+    (None, {'networks': 'across', 'trend': 'judged'})
+    """
+    parameters = {key: value for key, value in stored.items() if key not in _GONE_OF_ENSEMBLES}
+    plain = base is not None or name == "DNNERegressor"
+    if parameters.get("networks", "auto") == "auto":
+        parameters["networks"] = "per group" if plain else "across"
+    if parameters.get("trend", "auto") == "auto":
+        parameters["trend"] = "none" if plain else "judged"
+    if base is not None and not isinstance(base, Mapping):
+        scalings = {key: stored[key] for key in ("scaling", "target_scaling") if stored.get(key) is not None}
+        base.set_params(**scalings)
+    return base, parameters
