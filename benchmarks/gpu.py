@@ -39,6 +39,7 @@ ROWS, COLUMNS, CANDIDATES = 463_715, 90, 100
 GROUPS = [list(range(12)), *(list(range(start, start + 13)) for start in range(12, 90, 13))]
 # Seven networks of 31 nodes: the paper's medians come to 211.
 NODES_EACH = 31
+PLAIN = {"networks": "per group", "trend": "none"}
 _STRIPE = 1 << 17
 
 
@@ -193,18 +194,20 @@ def check() -> None:
     groups = [[0, 1, 2], [3, 4, 5]]
     variants = {
         "paper": SCNERegressor.paper(groups, estimator=SCNERegressor._paper_estimator(20)),
-        "validation": SCNERegressor(SCNRegressor(20, criterion="paper", validation_fraction=0.2), groups=groups),
-        "orthogonal": SCNERegressor(SCNRegressor(15), groups=groups, ridge=1e-3),
-        "batches": SCNERegressor(SCNRegressor(15, batch_size=3), groups=groups, ridge=1e-3),
-        "tuned": SCNERegressor(SCNRegressor.tuned(max_hidden=20), n_estimators=3, ridge=1e-3),
+        "validation": SCNERegressor(
+            SCNRegressor(20, criterion="paper", validation_fraction=0.2), groups=groups, **PLAIN
+        ),
+        "orthogonal": SCNERegressor(SCNRegressor(15), groups=groups, ridge=1e-3, **PLAIN),
+        "batches": SCNERegressor(SCNRegressor(15, batch_size=3), groups=groups, ridge=1e-3, **PLAIN),
+        "tuned": SCNERegressor(SCNRegressor.tuned(max_hidden=20), n_estimators=3, ridge=1e-3, **PLAIN),
     }
     for name, model in variants.items():
         for weight in (None, weights):
-            model.set_params(random_state=seed % 1000, estimator__search_dtype="float32")
+            model.set_params(random_state=seed % 1000, precision="auto")
             recorded = clone(model).set_params(device="cuda").fit(X, y, weight)
             with plain_kernels():
                 plain = clone(model).set_params(device="cuda").fit(X, y, weight)
-            host = clone(model).set_params(device="cpu").fit(X, y, weight)
+            host = clone(model).set_params(device="cpu", precision="float32").fit(X, y, weight)
             same = [same_nodes(recorded, plain), same_nodes(plain, host)]
             errors = [float(np.sqrt(np.mean((fit.predict(X) - y) ** 2))) for fit in (recorded, plain, host)]
             weighted = "weighted" if weight is not None else ""
@@ -341,7 +344,7 @@ def streaming() -> dict[str, float]:
 
 def check_tensors(X: np.ndarray, y: np.ndarray) -> None:
     """Fail unless tensors and, where it is installed, CuPy's arrays give what NumPy's give, and stay where they are."""
-    model = SCNERegressor(SCNRegressor(15), groups=[[0, 1, 2], [3, 4, 5]], random_state=0)
+    model = SCNERegressor(SCNRegressor(15), groups=[[0, 1, 2], [3, 4, 5]], random_state=0, **PLAIN)
     wanted = clone(model).set_params(device="cuda").fit(X, y).predict(X)
     libraries: dict[str, Callable[[np.ndarray], Any]] = {"PyTorch": lambda values: torch.tensor(values, device="cuda")}
     try:
@@ -368,7 +371,7 @@ def check_small_memory() -> None:
     X = rng.uniform(-1, 1, (2_000_000, 60))
     y = np.sin(3 * X[:, 0]) * X[:, 1] + X[:, 31] ** 2
     groups = [list(range(30)), list(range(30, 60))]
-    model = SCNERegressor(SCNRegressor(20, search_rows=20_000), groups=groups, random_state=0, device="cuda")
+    model = SCNERegressor(SCNRegressor(20, search_rows=20_000), groups=groups, random_state=0, device="cuda", **PLAIN)
     roomy = clone(model).fit(X, y).predict(X[:10_000])
     torch.cuda.empty_cache()
     taken = torch.empty(torch.cuda.mem_get_info()[0] - (1200 << 20), dtype=torch.uint8, device="cuda")

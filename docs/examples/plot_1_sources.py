@@ -24,9 +24,9 @@ air.groups
 # %%
 # A network for each group. Part of the rows is held out: on these the number of nodes, lambda and the ridge are chosen.
 base = SCNRegressor(60, scaling="standard", validation_fraction=0.2, search_rows=5_000)
-model = SCNERegressor(base, groups=air.groups, random_state=0).fit(
-    air.data[train], air.target[train]
-)
+model = SCNERegressor(
+    base, groups=air.groups, networks="per group", trend="none", random_state=0
+).fit(air.data[train], air.target[train])
 print(f"R^2 on the later year {model.score(air.data[test], air.target[test]):.3f}")
 print(f"nodes {model.n_hidden_}, lambda {model.decorrelation_:.3f} of at most 1.5")
 

@@ -17,11 +17,14 @@ from scne import (
     SCNERegressor,
     SCNRegressor,
 )
+from scne.ncl import decorrelation_bounds
 
 X, y = make_friedman1(3_000, noise=1.0, random_state=0)
 groups = {"product": [0, 1], "bend": [2], "lines": [3, 4]}
 base = SCNRegressor(30, validation_fraction=0.2)
-model = SCNERegressor(base, groups=groups, random_state=0).fit(X, y)
+model = SCNERegressor(
+    base, groups=groups, networks="per group", trend="none", random_state=0
+).fit(X, y)
 
 # %%
 # The error along lambda, on training and on held-out rows, with the paper's lambda = 0.1 marked. None of the groups
@@ -31,7 +34,7 @@ DecorrelationPathDisplay.from_estimator(model, marks={"the paper's": 0.1})
 # %%
 # How far block Jacobi may go on these data: the paper's bound, the one that needs no data, the exact one, and the end
 # of the road.
-bounds = model.decorrelation_bounds()
+bounds = decorrelation_bounds(model.system_, model.ridge_)
 print(f"the paper's bound (Eq. 41)  {bounds.paper:.4f}")
 print(f"on any data                 {bounds.jacobi_any_data:.4f}")
 print(f"exact on these data         {bounds.jacobi_exact:.4f}")
@@ -41,7 +44,7 @@ print(f"positive definite           {bounds.positive_definite:.4f}")
 # The same networks, solved again at lambda = 1 by the paper's iterations. Dotted lines fall by the spectral radius.
 exact = model.reweighted(solver="cholesky", decorrelation=1.0)
 solutions = {
-    name: exact.reweighted(solver=name, max_iter=300, step_tol=1e-7).solution_
+    name: exact.reweighted(solver=name, max_iter=300).solution_
     for name in ("jacobi", "gauss-seidel")
 }
 _, ax = plt.subplots(layout="constrained")

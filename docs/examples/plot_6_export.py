@@ -23,13 +23,13 @@ model = SCNRegressor(25, random_state=0).fit(X, np.sin(X[:, 0]) * np.cos(X[:, 1]
 
 # %%
 # The C header allocates nothing and needs ``math.h`` alone.
-header = model.to_c(name="wave")
+header = model.export("c", name="wave")
 print(header[header.index("static inline void wave_predict") :])
 
 # %%
 # The Python file runs on a bare interpreter, here without any site packages, and reads CSV rows.
 folder = Path(tempfile.mkdtemp())
-model.to_python(folder / "wave.py")
+model.export("python", folder / "wave.py")
 answer = subprocess.run(
     [sys.executable, "-I", "-S", folder / "wave.py"],
     input="0.5,1.0\n-1.0,0.2\n",
@@ -48,8 +48,8 @@ for nodes in (5, 10, 20, 40, 80):
     )
     fitted.save(folder / "wave.scne")
     sizes[nodes] = (
-        len(fitted.to_c()),
-        len(fitted.to_python()),
+        len(fitted.export("c")),
+        len(fitted.export("python")),
         (folder / "wave.scne").stat().st_size,
     )
 

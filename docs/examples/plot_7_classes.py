@@ -14,11 +14,11 @@ from sklearn.calibration import CalibrationDisplay
 from sklearn.datasets import make_moons
 from sklearn.inspection import DecisionBoundaryDisplay
 
-from scne import SCNClassifier
+from scne import SCNEClassifier
 
 X, y = make_moons(6_000, noise=0.35, random_state=0)
 train, test = slice(0, 2_000), slice(2_000, None)
-model = SCNClassifier(40, scaling="standard", random_state=0).fit(X[train], y[train])
+model = SCNEClassifier(random_state=0).fit(X[train], y[train])
 print(f"accuracy on new rows {model.score(X[test], y[test]):.3f}")
 
 # %%

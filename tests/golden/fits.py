@@ -70,15 +70,20 @@ def small(**settings: object) -> scne.SCNRegressor:
     return scne.SCNRegressor(**{"max_hidden": 15, "n_candidates": 20, **settings})
 
 
+def classifier(nodes: int) -> scne.SCNEClassifier:
+    base = scne.SCNRegressor(nodes, validation_fraction=0.2)
+    return scne.SCNEClassifier(base, n_estimators=1, trend="none", solver="naive", ridge=1e-6, random_state=0)
+
+
 @scenario
 def single_networks(folder: Path) -> Given:
     X, y = rows()
     kinds = {
         "scn": small(),
         "paper": small(criterion="paper", scope_search="first", ridge=0.0, batch_size=2),
-        "watched": small(validation_fraction=0.2, n_iter_no_change=3),
-        "linked": small(direct_link=True, activation="tanh", scaling="standard"),
-        "float64": small(search_dtype="float64", pool="sparse", pool_rows=200),
+        "watched": small(validation_fraction=0.2),
+        "tanh": small(activation="tanh", scaling="standard"),
+        "float64": small(precision="float64", pool="sparse"),
         "tuned": scne.SCNRegressor.tuned(max_hidden=15, tuning_epochs=1.0),
         "rvfl": scne.RVFLRegressor(20),
     }
@@ -100,14 +105,7 @@ def default_ensemble(folder: Path) -> Given:
     yield from of(model, X)
     yield "lambda, ridge", [model.decorrelation_, np.asarray(model.ridge_).tolist()]
     yield "groups", model.group_importances_
-    yield (
-        "path",
-        np.asarray(
-            lambda_path(model.system_, model.ridge_).errors
-            if hasattr(lambda_path(model.system_, model.ridge_), "errors")
-            else 0
-        ),
-    )
+    yield "path", np.asarray(lambda_path(model.system_, model.ridge_).errors)
     yield "admissible", model.admissible_nodes_
     yield "interval", np.asarray(model.predict(X, interval=0.9))
 
@@ -173,7 +171,7 @@ def classifiers(folder: Path) -> Given:
             trend="none",
         )
         yield from of(model.set_params(random_state=0).fit(X, labels), X, f"scne {name} ")
-        yield from of(scne.SCNClassifier(12, random_state=0).fit(X, labels), X, f"scn {name} ")
+        yield from of(classifier(12).fit(X, labels), X, f"scn {name} ")
 
 
 @scenario
@@ -206,14 +204,14 @@ def exports(folder: Path) -> Given:
             networks="per group",
             trend="none",
         ),
-        "classes": scne.SCNClassifier(10, random_state=0).fit(X, y > 0),
+        "classes": classifier(10).fit(X, y > 0),
     }
     models["scne"].set_params(random_state=0).fit(X, y)
     for name, model in models.items():
-        for verb, ending in (("to_c", "h"), ("to_python", "py"), ("to_onnx", "onnx")):
+        for form, ending in (("c", "h"), ("python", "py"), ("onnx", "onnx")):
             path = Path(f"out.{ending}")
-            getattr(model, verb)(path)
-            yield f"{name} {verb}", path.read_bytes()
+            model.export(form, path)
+            yield f"{name} to_{form}", path.read_bytes()
 
 
 @scenario
