@@ -40,6 +40,10 @@ class NetworkRegressor(FittedRegressor):
     ridge: float
     scaling: str
     target_scaling: str
+    # Rows to search on (None is all) and the share of them to watch, where nodes are searched. Where they are drawn, no
+    # rows have to be held, or to travel, for them.
+    search_rows: int | None = 1
+    validation_fraction: float | None = None
     # What an ensemble may give for each group by its name.
     _PER_GROUP: ClassVar[tuple[str, ...]] = ()
 
@@ -80,14 +84,6 @@ class NetworkRegressor(FittedRegressor):
         """How nodes are searched; None where they are drawn."""
         return None
 
-    def _search_rows(self) -> int | None:
-        """Rows to search on, for models that are searched; None is all."""
-        return None
-
-    def _validation_fraction(self) -> float | None:
-        """Share of the rows to watch, for models that are searched."""
-        return None
-
     def _template(self) -> Self:
         self._check_parameters()
         return self
@@ -101,7 +97,7 @@ class NetworkRegressor(FittedRegressor):
             groups,
             (self._member_plan(),),
             self._scaling_plan(data, groups),
-            self._validation_fraction(),
+            self.validation_fraction,
             "none",
             self._later_weights(),
             seed,

@@ -166,7 +166,7 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
                 memory = self._memory_plan(given.X, engine.n_threads)
             if kept is not None and files:
                 kept.begin(fit_identity(self, given.X))
-            data = check_training_data(self, given, template._search_rows(), seed, kept, engine, memory)
+            data = check_training_data(self, given, template.search_rows, seed, kept, engine, memory)
             # Arrays are known once they are checked: those that a fit refuses leave no folder behind.
             if kept is not None and not files:
                 kept.begin(fit_identity(self, data))
@@ -178,12 +178,7 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
             basis_bytes = given.X.memory_budget if files else BASIS_BYTES
             if memory is not None and not memory.most.stored_basis:
                 basis_bytes = 0.0
-            plan = self._fit_plan(data, seed, basis_bytes)
-            sizes = [
-                one.largest_layer(len(group.columns)) for one, group in zip(plan.networks, plan.groups, strict=True)
-            ]
-            check_gram_fits(sizes, plan.matrix_free)
-            self.fitted_, held_out = fit_networks(plan, data, engine, kept)
+            self.fitted_, held_out = fit_networks(self._fit_plan(data, seed, basis_bytes), data, engine, kept)
         if data.encoder is not None:
             note = None if memory is None else memory.note(data.search.n_rows)
             facts: dict[str, Any] = {"target_names": list(given.X.target_names)}
@@ -239,7 +234,7 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
         (400, True)
         """
         forgetting = check_forgetting(forgetting)
-        if not self.__sklearn_is_fitted__():
+        if not hasattr(self, "fitted_"):
             return self.fit(X, y, sample_weight)
         model = self._with_sums()
         # Rows that follow count beside those of the fit.
@@ -300,13 +295,13 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
             raise ValueError("matrix_free is True, but nodes are added with the Gram matrix; use matrix_free=False.")
         check_gram_fits([layer.n_outputs + n for layer in self.fitted_.layers])
         template, seed = self._template(), draw_seed(self.random_state)
-        rows = later_rows(self, GivenRows(X, y, sample_weight), template._search_rows(), seed, None)
+        rows = later_rows(self, GivenRows(X, y, sample_weight), template.search_rows, seed, None)
         self.fitted_ = grown(
             self.fitted_,
             self._member_plans(),
             n,
             rows,
-            template._validation_fraction(),
+            template.validation_fraction,
             seed,
             self._later_weights(),
             self.precision,
@@ -468,7 +463,7 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
         return Described(
             type(self).__name__,
             template is not self,
-            template._search_rows(),
+            template.search_rows,
             bool(getattr(template, "tuning_epochs", 0)),
             lambda: self.feature_importances_,
         )
@@ -477,9 +472,6 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
         from scne.models import export_plan
 
         return export_plan(self.fitted_, type(self).__name__, interval)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "fitted_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -97,9 +97,5 @@ class RVFLRegressor(NetworkRegressor):
         check_real("scope", self.scope, below=LARGEST_SCOPE, open_left=True)
         check_choice("activation", self.activation, tuple(ACTIVATIONS))
 
-    def _search_rows(self) -> int | None:
-        # Nodes are drawn, not searched: no rows have to be held, or to travel, for them.
-        return 1
-
     def _member_plan(self) -> DrawnPlan:
         return DrawnPlan(self.n_hidden, self.scope, self.activation, bool(self.direct_link), self.ridge)

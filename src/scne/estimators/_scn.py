@@ -198,8 +198,10 @@ class SCNRegressor(NetworkRegressor):
         check_real("tuning_epochs", self.tuning_epochs, below=LARGEST["tuning_epochs"] + 1)
         if self.batch_size > 1 and self.criterion == "orthogonal":
             check_pool_fits(self.n_candidates)
-        self._validation_fraction()
-        self._search_rows()
+        if self.validation_fraction is not None:
+            check_real("validation_fraction", self.validation_fraction, below=1.0, open_left=True)
+        if self.search_rows is not None:
+            check_integer("search_rows", self.search_rows, 2)
 
     def _settings(self) -> SearchSettings:
         return SearchSettings(
@@ -217,13 +219,6 @@ class SCNRegressor(NetworkRegressor):
             n_iter_no_change=None,
             pool=check_choice("pool", self.pool, POOLS),
         )
-
-    def _search_rows(self) -> int | None:
-        return None if self.search_rows is None else check_integer("search_rows", self.search_rows, 2)
-
-    def _validation_fraction(self) -> float | None:
-        fraction = self.validation_fraction
-        return None if fraction is None else check_real("validation_fraction", fraction, below=1.0, open_left=True)
 
     def _member_plan(self) -> NetworkPlan:
         pool_rows = SPARSE_POOL_ROWS if self.pool == "sparse" else None

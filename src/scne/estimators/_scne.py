@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, Self, cast, get_args
 
 import numpy as np
@@ -30,7 +31,7 @@ from scne.fitting import (
     reweighted,
 )
 from scne.passes import Engine
-from scne.rows import FeatureGroup, all_columns, resolve_groups
+from scne.rows import all_columns, resolve_groups
 
 NETWORKS = ("across", "per group")
 
@@ -249,8 +250,11 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
             raise ValueError(
                 f"estimator names {sorted(map(str, bases))}, but it must name each of the networks {names} once{other}."
             )
-        chosen = [bases[None] if None in bases else bases[name] for name in names]
-        return tuple(base._for_group(name)._member_plan() for base, name in zip(chosen, names, strict=True))
+        plans = []
+        for name in names:
+            base = bases[None] if None in bases else bases[name]
+            plans.append(base._for_group(name)._member_plan())
+        return tuple(plans)
 
     def _check_given(self, given: GivenRows) -> None:
         if is_file_rows(given.X) and self.groups is not None:
@@ -277,28 +281,27 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
 
     def _fit_plan(self, data: TrainingData, seed: int, basis_bytes: float) -> FitPlan:
         template = self._template()
-        named = groups = self._given_groups(data)
+        groups, named = data.groups, {}
+        if groups is None and self.groups is not None:
+            groups = resolve_groups(self.groups, data.rows.n_columns, data.column_names)
+        if groups is not None:
+            named = {group.name: group.columns for group in groups}
         if groups is None or self.networks == "across":
             groups = all_columns(data.rows.n_columns, self.n_estimators, "network")
-        names = [group.name for group in groups]
+        names = list(map(attrgetter("name"), groups))
         return FitPlan(
             groups,
             self._plans_of(names),
             template._scaling_plan(data, groups),
-            template._validation_fraction(),
+            template.validation_fraction,
             cast(TrendMode, self.trend),
             self._weight_settings(names),
             seed,
             self.precision,
-            named or (),
+            named,
             bool(self.matrix_free),
             basis_bytes,
         )
-
-    def _given_groups(self, data: TrainingData) -> tuple[FeatureGroup, ...] | None:
-        if data.groups is None and self.groups is not None:
-            return resolve_groups(self.groups, data.rows.n_columns, data.column_names)
-        return data.groups
 
     def _member_plans(self) -> tuple[MemberPlan, ...]:
         return self._plans_of(list(self.groups_))
@@ -307,8 +310,9 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
         return check_weight_settings(self.solver, self.decorrelation, self.ridge, self.max_iter, self.tol, names)
 
     def _later_weights(self) -> WeightSettings:
-        settings = self._weight_settings(list(self.groups_))
-        return replace(settings, decorrelation=self.decorrelation_, ridge=self.ridge_)
+        solved = self.fitted_.solved
+        settings = self._weight_settings(list(map(attrgetter("name"), self.fitted_.members)))
+        return replace(settings, decorrelation=solved.decorrelation, ridge=solved.ridge)
 
     def reweighted(self, **settings: Any) -> Self:
         """A copy of this fitted ensemble whose output weights are solved again, on the same networks and rows.

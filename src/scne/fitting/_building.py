@@ -89,9 +89,8 @@ class NetworkPlan:
         """A network on the columns of one group; `index` names its random streams."""
         scaling, rows = site.prepared(group.columns, self.dtype(site))
         found = _searched(self, rows, group.name, index, site)
-        if self.tuning_epochs:
-            found = _tuned(self, rows, found, group.name, index, site)
-        return _member(self, group, scaling, found)
+        nodes = _tuned(self, rows, found, group.name, index, site) if self.tuning_epochs else None
+        return _member(self, group, scaling, found, nodes)
 
     def build_together(self, groups: Sequence[FeatureGroup], site: BuildingSite) -> tuple[Member, ...] | None:
         """All members, tuned at once on a GPU; None where they do not share their columns, or there is none."""
@@ -100,7 +99,7 @@ class NetworkPlan:
         if not (same and self.tuning_epochs and tunes_on_device(rows)):
             return None
         found = _searched_here(self, rows, groups, site)
-        kept = [_kept_weights(site, m, _shape_of(one)) for m, one in enumerate(found)]
+        kept = [_kept_weights(site, m, one) for m, one in enumerate(found)]
         tuned = [weights for weights in kept if weights is not None]
         if len(tuned) < len(groups):
             tuned = tune_together(
@@ -112,10 +111,10 @@ class NetworkPlan:
                 [pool_generator(site.seed, m, _TUNING_STREAM) for m in range(len(groups))],
             )
             for m, weights in enumerate(tuned):
-                _keep_weights(site, m, weights)
+                if site.checkpoint:
+                    site.checkpoint.save(f"tuned-{m}", {"weights": weights})
         return tuple(
-            _member(self, group, scaling, _with_nodes(one, nodes))
-            for group, one, nodes in zip(groups, found, tuned, strict=True)
+            _member(self, group, scaling, one, nodes) for group, one, nodes in zip(groups, found, tuned, strict=True)
         )
 
     def grow(self, member: Member, index: int, n: int, rows: ArrayRows, site: BuildingSite) -> Member:
@@ -189,7 +188,16 @@ def layer_with_nodes(layer: HiddenLayer, nodes: NDArray[np.float64]) -> HiddenLa
     return replace(layer, weights=np.ascontiguousarray(nodes[:-1]), biases=nodes[-1].copy())
 
 
-def _member(plan: NetworkPlan, group: FeatureGroup, scaling: InputScaling, found: BuiltNetwork) -> Member:
+def _member(
+    plan: NetworkPlan,
+    group: FeatureGroup,
+    scaling: InputScaling,
+    found: BuiltNetwork,
+    nodes: NDArray[np.float64] | None,
+) -> Member:
+    """A network with the nodes that were found, or with tuned ones (d + 1, L), the biases being the last row."""
+    if nodes is not None:
+        found = replace(found, weights=np.ascontiguousarray(nodes[:-1]), biases=nodes[-1].copy())
     activation, linked = plan.search.activation, plan.search.direct_link
     layer = HiddenLayer(group.columns, scaling, found.weights, found.biases, activation, linked)
     return Member(group.name, layer, replace(found, chosen=None))
@@ -242,11 +250,11 @@ def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: 
 
 def _tuned(
     plan: NetworkPlan, rows: SearchRows, found: BuiltNetwork, name: str, index: int, site: BuildingSite
-) -> BuiltNetwork:
-    """The same nodes after tuning on all rows of the search."""
-    kept = _kept_weights(site, index, _shape_of(found))
+) -> NDArray[np.float64]:
+    """The same nodes (d + 1, L) after tuning on all rows of the search, the biases being the last row."""
+    kept = _kept_weights(site, index, found)
     if kept is not None:
-        return _with_nodes(found, kept)
+        return kept
     # Steps of a few hundred rows each: the processor takes them, wherever the rows are.
     weights = tune_nodes(
         rows.in_numpy(),
@@ -257,8 +265,9 @@ def _tuned(
         pool_generator(site.seed, index, _TUNING_STREAM),
         f"tuning {name}",
     )
-    _keep_weights(site, index, weights)
-    return _with_nodes(found, weights)
+    if site.checkpoint:
+        site.checkpoint.save(f"tuned-{index}", {"weights": weights})
+    return weights
 
 
 def _nodes_form(n_columns: int) -> dict[str, Form]:
@@ -266,22 +275,8 @@ def _nodes_form(n_columns: int) -> dict[str, Form]:
     return {"weights": ("float64", "k", n_columns + 1), "scopes": ("float64", "k"), "contractions": ("float64", "k")}
 
 
-def _kept_weights(site: BuildingSite, index: int, shape: tuple[int, int]) -> NDArray[np.float64] | None:
+def _kept_weights(site: BuildingSite, index: int, found: BuiltNetwork) -> NDArray[np.float64] | None:
     """The tuned weights (d + 1, L) of a network, where a checkpoint has them."""
+    shape = found.weights.shape[0] + 1, found.weights.shape[1]
     kept = site.checkpoint.load(f"tuned-{index}", {"weights": ("float64", *shape)}) if site.checkpoint else None
     return None if kept is None else kept["weights"]
-
-
-def _shape_of(found: BuiltNetwork) -> tuple[int, int]:
-    """Of a network's weights with the biases as the last row."""
-    return found.weights.shape[0] + 1, found.weights.shape[1]
-
-
-def _keep_weights(site: BuildingSite, index: int, weights: NDArray[np.float64]) -> None:
-    if site.checkpoint:
-        site.checkpoint.save(f"tuned-{index}", {"weights": weights})
-
-
-def _with_nodes(found: BuiltNetwork, weights: NDArray[np.float64]) -> BuiltNetwork:
-    """The same search with other weights (d + 1, L), the biases being the last row."""
-    return replace(found, weights=np.ascontiguousarray(weights[:-1]), biases=weights[-1].copy())

@@ -13,6 +13,7 @@ intervals a little, and the kept model has seen more rows than the one that was 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from math import ceil
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,10 +61,10 @@ class HeldOutOutputs(NamedTuple):
     outputs: Array
 
     @property
-    def errors(self) -> NDArray[np.float64]:
-        """Their absolute errors, as a model keeps them (see `kept_errors`)."""
+    def errors(self) -> Array:
+        """Their absolute errors, shape (n, q)."""
         assert self.rows.targets is not None
-        return kept_errors(namespace_of(self.outputs).abs(self.outputs - self.rows.targets), self.rows.weights)
+        return namespace_of(self.outputs).abs(self.outputs - self.rows.targets)
 
 
 def held_out_outputs(
@@ -98,7 +99,7 @@ def held_out_outputs(
     if not np.isfinite(weights).all():
         # An iteration that diverged.
         return None
-    ends = np.cumsum([layer.n_outputs for layer in layers])[:-1]
+    ends = np.cumsum(list(map(attrgetter("n_outputs"), layers)))[:-1]
     with nullcontext(site.engine) if site.engine.on_device else Engine(threads) as engine:
         outputs = mean_output(rows.inputs, layers, np.split(np.ascontiguousarray(weights), ends), engine)
     return HeldOutOutputs(rows, site.target_scaling.undo(outputs))

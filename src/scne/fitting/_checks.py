@@ -3,8 +3,8 @@
 import os
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
 from numbers import Integral, Real
+from operator import lt
 from typing import Any
 
 import numpy as np
@@ -65,11 +65,11 @@ def check_increasing(name: str, values: Any, below: float = float("inf")) -> tup
     if hasattr(values, "__len__") and len(values) > MOST_VALUES:
         raise ValueError(f"{name} has {len(values):,} values, but it may have at most {MOST_VALUES:,}.")
     try:
-        numbers = tuple(float(value) for value in values)
+        numbers = tuple(map(float, values))
     except (TypeError, ValueError, OverflowError):
         numbers = ()
-    ordered = all(a < b for a, b in pairwise(numbers))
-    if not numbers or not ordered or not all(0 < number < below for number in numbers):
+    ordered = all(map(lt, numbers, numbers[1:]))
+    if not numbers or not ordered or not numbers[0] > 0 or not numbers[-1] < below:
         upper = "" if below == float("inf") else f" below {below:g}"
         raise ValueError(f"{name} is {_shown(values)}, but it must be a list of increasing positive numbers{upper}.")
     return numbers
@@ -125,11 +125,8 @@ LARGEST = {
     "n_candidates": 100_000,
     "n_estimators": 10_000,
     "n_hidden": 100_000,
-    "n_iter_no_change": 1_000_000_000,
     "n_jobs": 1_024,
-    "n_ramps": 10_000,
     "n_repeats": 10_000,
-    "pool_rows": 1_000_000_000,
     "search_rows": 1_000_000_000,
     "tuning_epochs": 10_000,
 }

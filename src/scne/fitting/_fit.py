@@ -3,10 +3,14 @@
 from contextvars import Context, copy_context
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import NamedTuple
 
-from scne.fitting._calibration import HeldOutOutputs, held_out_outputs, with_trend
+import numpy as np
+
+from scne.fitting._calibration import HeldOutOutputs, held_out_outputs, kept_errors, with_trend
 from scne.fitting._checkpoint import Checkpoint
+from scne.fitting._checks import check_gram_fits
 from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend
 from scne.fitting._held_out import HeldOutSums
 from scne.fitting._members import Member, ensemble_system, matrix_free_system, validation_rows
@@ -39,6 +43,8 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         Opened and closed here.
     checkpoint : Checkpoint or None
     """
+    sizes = [one.largest_layer(len(group.columns)) for one, group in zip(plan.networks, plan.groups, strict=True)]
+    check_gram_fits(sizes, plan.matrix_free)
     # Hold rows out of the search, to choose the number of nodes, lambda and the ridges on, and to calibrate with.
     held_out_places = None
     if data.watched is None and plan.validation_fraction is not None:
@@ -76,7 +82,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
     # What weights without the held-out rows say of these judges the trend and calibrates intervals.
     without = None if held_out is None else partial(solve_again, held_out.fitted, settings, solved)
     judged = held_out_outputs(site, layers, solved.solution.weights, without, engine.n_threads)
-    target_scaling, part = site.target_scaling, FittedTrend.none(solved.solution.weights.shape[1])
+    target_scaling, part = site.target_scaling, FittedTrend("none", None, np.ones(solved.solution.weights.shape[1]))
     if trend is not None:
         part = replace(part, mode="taken off", trend=trend)
     elif plan.trend == "judged" and judged is not None:
@@ -85,12 +91,12 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
             part = FittedTrend("blended", blend.trend, blend.share, target_scaling.shift)
         target_scaling, judged = blend.target_scaling, blend.judged
 
-    errors = None if judged is None else judged.errors
+    errors = None if judged is None else kept_errors(judged.errors, judged.rows.weights)
     networks = FittedNetworks(
         columns=Columns(
             data.rows.n_columns,
             None if data.column_names is None else tuple(data.column_names),
-            {group.name: group.columns for group in plan.named_groups},
+            plan.named_groups,
             data.flat_target,
             data.encoder,
         ),
@@ -112,17 +118,21 @@ def build_members(plan: FitPlan, site: BuildingSite) -> tuple[Member, ...]:
 
     The networks are the same either way.
     """
-    tasks = list(enumerate(zip(plan.networks, plan.groups, strict=True)))
-    if not all(network.builds_alone for network in plan.networks) or site.engine.on_device:
-        alike = all(network == plan.networks[0] for network in plan.networks)
+    networks, groups = plan.networks, plan.groups
+    if not all(map(attrgetter("builds_alone"), networks)) or site.engine.on_device:
         # A device works on one kernel at a time, with all of its units.
-        together = plan.networks[0].build_together(plan.groups, site) if alike and site.engine.on_device else None
-        return together or tuple(network.build(group, index, site) for index, (network, group) in tasks)
+        alike = site.engine.on_device and networks.count(networks[0]) == len(networks)
+        together = networks[0].build_together(groups, site) if alike else None
+        return together or tuple(
+            network.build(group, index, site)
+            for index, (network, group) in enumerate(zip(networks, groups, strict=True))
+        )
     alone = replace(site, engine=Engine(1))
 
-    def build(context: Context, index: int) -> Member:
+    def build(task: tuple[Context, int]) -> Member:
         # Whoever listens to this thread's progress listens to that of the others too.
-        return context.run(plan.networks[index].build, plan.groups[index], index, alone)
+        context, index = task
+        return context.run(networks[index].build, groups[index], index, alone)
 
-    contexts = iter([(copy_context(), index) for index, _ in tasks])
-    return tuple(site.engine.map(lambda task: build(*task), contexts))
+    tasks = [(copy_context(), index) for index in range(len(groups))]
+    return tuple(site.engine.map(build, iter(tasks)))

@@ -1,6 +1,7 @@
 """A fitted model as one value: what predicting, explaining, updating, saving and exporting are functions of."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -129,7 +130,7 @@ class FittedNetworks:
     @property
     def layers(self) -> list[HiddenLayer]:
         """The networks' hidden layers."""
-        return [member.layer for member in self.members]
+        return list(map(attrgetter("layer"), self.members))
 
     @property
     def weights(self) -> list[NDArray[np.float64]]:
@@ -150,17 +151,13 @@ class FittedNetworks:
 
     def terms(self) -> tuple[list[HiddenLayer], list[NDArray[np.float64]]]:
         """Layers and weights whose mean is the output in the target's scale: the networks, and after them the trend."""
-        layers, weights = self.layers, self._shares()
-        trend = self.trend.trend
+        layers, trend = self.layers, self.trend.trend
         if trend is None:
-            return layers, weights
+            return layers, split_weights(self._shared(), layers)
         # A mean of M + 1 terms that comes to the mean of the first M plus the last.
-        more = len(weights) + 1
-        weights = [
-            *(beta * (more / (more - 1)) for beta in weights),
-            trend.weights * (more / self.target_scaling.scale),
-        ]
-        return [*layers, trend.layer], weights
+        more = len(layers) + 1
+        weights = split_weights(self._shared() * (more / (more - 1)), layers)
+        return [*layers, trend.layer], [*weights, trend.weights * (more / self.target_scaling.scale)]
 
     def outputs(self, inputs: Array, engine: Engine) -> Array:
         """Outputs (n, q) for encoded inputs (n, d), in the units of y."""
@@ -168,19 +165,22 @@ class FittedNetworks:
 
     def member_outputs(self, inputs: Array, engine: Engine) -> Array:
         """What each network says, shape (M, n, q), in the units of y; their mean is the output."""
-        outputs = self.target_scaling.undo(member_outputs(inputs, self.layers, self._shares(), engine))
+        outputs = self.target_scaling.undo(
+            member_outputs(inputs, self.layers, split_weights(self._shared(), self.layers), engine)
+        )
         if self.trend.trend is not None:
             outputs += self.trend.trend.apply(inputs)
         return outputs
 
-    def _shares(self) -> list[NDArray[np.float64]]:
+    def _shared(self) -> NDArray[np.float64]:
+        """B (L, q), times the networks' share of each output."""
         # A product with one changes no bit, but would cost a copy.
-        share = self.trend.share
-        return self.weights if (share == 1).all() else [beta * share for beta in self.weights]
+        weights, share = self.solved.solution.weights, self.trend.share
+        return weights if (share == 1).all() else weights * share
 
 
 def split_weights(joint: NDArray[np.float64], layers: list[HiddenLayer]) -> list[NDArray[np.float64]]:
     """B (L, q) cut into the weights of each layer."""
-    ends = np.cumsum([layer.n_outputs for layer in layers])[:-1]
+    ends = np.cumsum(list(map(attrgetter("n_outputs"), layers)))[:-1]
     # Row-major, as files and pickle restore it: another order would change the last bits of a product.
     return np.split(np.ascontiguousarray(joint), ends)

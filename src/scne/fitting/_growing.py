@@ -82,7 +82,7 @@ def grown(
         sums=system,
         held_out=None if held_out is None else HeldOutSums(held_out.judged, fitted_too=True),
         calibration=None if errors is None else RunningErrors(errors, len(errors)),
-        n_rows=rows.n_rows,
+        n_rows=rows.rows.n_rows,
         weight_scale=rows.weight_scale,
     )
 

@@ -26,11 +26,6 @@ class LaterRows(NamedTuple):
     sample: Callable[[], ArrayRows]
     weight_scale: WeightScale | None
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.rows.n_rows
-
 
 def rows_to_sum(rows: RowSource | ClusterRows, engine: Engine, trend: Trend | None) -> RowSource | ClusterRows:
     """The rows where an engine runs, with what a trend leaves of their targets.

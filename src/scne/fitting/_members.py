@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import reduce
-from operator import add
+from functools import partial, reduce
+from operator import add, attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -79,35 +79,34 @@ def learn_scalings(
 
     `names` of the columns are for the error that numbers of an absurd size get.
     """
-    form = {**statistics_form("inputs", rows.n_columns), **statistics_form("targets", "q")}
-    kept = checkpoint.load("statistics", form, statistics_hold) if checkpoint and known is None else None
-    if known is not None:
-        inputs, targets = known
-    elif kept is None:
-        inputs, targets = _all_statistics(rows, engine)
-        if checkpoint:
-            checkpoint.save(
-                "statistics", {**statistics_to_store("inputs", inputs), **statistics_to_store("targets", targets)}
-            )
-    else:
-        inputs, targets = stored_statistics("inputs", kept), stored_statistics("targets", kept)
+    inputs, targets = known or _all_statistics(rows, engine, checkpoint)
     check_input_sizes(inputs, scaling, names)
     check_target_spread(targets)
     return learn_scaling(inputs, scaling, clip_inputs), learn_scaling(targets, target_scaling)
 
 
-def _all_statistics(rows: AnyRows, engine: Engine) -> BlockStatistics:
+def _all_statistics(rows: AnyRows, engine: Engine, checkpoint: Checkpoint | None) -> BlockStatistics:
+    """Statistics of all rows in one pass, unless a checkpoint has them."""
+    if checkpoint:
+        form = {**statistics_form("inputs", rows.n_columns), **statistics_form("targets", "q")}
+        kept = checkpoint.load("statistics", form, statistics_hold)
+        if kept is not None:
+            return stored_statistics("inputs", kept), stored_statistics("targets", kept)
     # One for each stripe: adding them up in their order gives the same bits wherever they were taken, and with them the
     # same scaling, on which every choice of a node depends.
-    parts = engine.results(
-        rows, lambda block: [block_statistics(block)], add, "reading columns", row_bytes=32 * rows.n_columns
-    )
-    return reduce(combined_statistics, (stripe for _, stripes in parts for stripe in stripes))
+    found: list[BlockStatistics] = []
+    for _, stripes in engine.results(rows, block_statistics, add, "reading columns", row_bytes=32 * rows.n_columns):
+        found.extend(stripes)
+    inputs, targets = reduce(combined_statistics, found)
+    if checkpoint:
+        arrays = {**statistics_to_store("inputs", inputs), **statistics_to_store("targets", targets)}
+        checkpoint.save("statistics", arrays)
+    return inputs, targets
 
 
-def block_statistics(block: RowBlock) -> BlockStatistics:
-    """Statistics of a block's inputs and targets: the kernel of the scaling pass."""
-    return input_statistics(block), target_statistics(block)
+def block_statistics(block: RowBlock) -> list[BlockStatistics]:
+    """Statistics of a block's inputs and targets, as a list of one: the kernel of the scaling pass."""
+    return [(input_statistics(block), target_statistics(block))]
 
 
 def combined_statistics(left: BlockStatistics, right: BlockStatistics) -> BlockStatistics:
@@ -157,15 +156,13 @@ def validation_rows(rows: ArrayRows, fraction: float, seed: int) -> NDArray[np.i
 
 def _differ(inputs: Array, counted: Array | None, n: int) -> bool:
     """Whether enough of the rows that count differ from each other; the first ones nearly always tell."""
-
-    def among(first: int) -> Array:
-        return inputs[:first, :] if counted is None else namespace_of(inputs).take(inputs, counted[:first], axis=0)
-
-    # A device takes as long to be told what to do with few rows as with many.
-    if len(np.unique(content_keys(to_numpy(among(min(n, _LOOKED_AT_FIRST)))))) >= FEWEST_TO_HOLD_OUT:
-        return True
-    keys = content_keys(among(n))
-    return namespace_of(keys).unique_values(keys).shape[0] >= FEWEST_TO_HOLD_OUT
+    for first in (min(n, _LOOKED_AT_FIRST), n):
+        rows = inputs[:first, :] if counted is None else namespace_of(inputs).take(inputs, counted[:first], axis=0)
+        # A device takes as long to be told what to do with few rows as with many.
+        keys = content_keys(to_numpy(rows) if first < n else rows)
+        if namespace_of(keys).unique_values(keys).shape[0] >= FEWEST_TO_HOLD_OUT:
+            return True
+    return False
 
 
 def ensemble_system(
@@ -178,15 +175,16 @@ def ensemble_system(
 ) -> EnsembleSystem:
     """G, g and y'y of the ensemble in one pass over the rows (Eq. (25) without its coefficients)."""
     # The kernel travels to other machines, and an engine cannot.
-    precision = engine.sum_dtype
+    hidden_outputs = partial(joint_outputs, layers, precision=engine.sum_dtype)
 
     def kernel(block: RowBlock) -> SystemSums:
         # What overflows is refused in words, below.
         with np.errstate(over="ignore", invalid="ignore"):
-            return system_sums(block, lambda inputs: joint_outputs(layers, inputs, precision), target_scaling)
+            return system_sums(block, hidden_outputs, target_scaling)
 
     part_of_fit = "sums on a device" if engine.on_device else "sums"
-    L = sum(layer.n_outputs for layer in layers)
+    sizes = tuple(map(attrgetter("n_outputs"), layers))
+    L = sum(sizes)
     form: dict[str, Form] = {
         "gram": ("float64", L, L),
         "moments": ("float64", L, "q"),
@@ -197,7 +195,7 @@ def ensemble_system(
     kept = checkpoint.load(part_of_fit, form, _sums_hold) if checkpoint else None
     done = 0 if kept is None else int(kept.pop("done"))
     total = None if kept is None else SystemSums(**{name: _where(engine, value) for name, value in kept.items()})
-    width = L + 3 * max(len(layer.scaling.feature_columns) for layer in layers)
+    width = L + 3 * max(map(len, map(attrgetter("scaling.feature_columns"), layers)))
     results = engine.results(rows, kernel, SystemSums.added, stage, done, row_bytes=16 * width)
     for done, part in results:
         # What comes from another process may be read-only, and sums are added in place.
@@ -208,7 +206,7 @@ def ensemble_system(
     sums = total.in_numpy()
     if checkpoint:
         checkpoint.save(part_of_fit, {**sums._asdict(), "done": done})
-    if not all(np.isfinite(part).all() for part in (sums.gram, sums.moments, sums.target_square)):
+    if not (np.isfinite(sums.gram).all() and np.isfinite(sums.moments).all() and np.isfinite(sums.target_square).all()):
         raise ValueError(
             "The sums over the rows overflow: inputs or targets are too large for double precision as they are scaled; "
             "rescale them, or use scaling='0-1' and target_scaling='standard'."
@@ -218,7 +216,7 @@ def ensemble_system(
         moments=sums.moments,
         target_square=sums.target_square,
         n_rows=float(sums.weight),
-        sizes=tuple(layer.n_outputs for layer in layers),
+        sizes=sizes,
     )
 
 
@@ -307,7 +305,9 @@ def mean_output(
     outputs = np.empty((len(inputs), weights[0].shape[1]))
 
     def write(block: RowBlock) -> None:
-        total = sum(hidden @ beta for hidden, beta in zip(each_outputs(layers, block.inputs), weights, strict=True))
+        total = 0.0
+        for hidden, beta in zip(each_outputs(layers, block.inputs), weights, strict=True):
+            total = total + hidden @ beta
         outputs[block.start : block.stop] = total / len(layers)
 
     engine.run(write, ArrayRows(inputs).stripes(_prediction_rows(layers)))
@@ -331,5 +331,5 @@ def device_blocks(inputs: Any, layers: Sequence[HiddenLayer], engine: Engine) ->
 
 def _prediction_rows(layers: Sequence[HiddenLayer]) -> int:
     # Hidden outputs of one member at a time are held, about 4 MB a thread.
-    widest = max(layer.n_outputs for layer in layers)
+    widest = max(map(attrgetter("n_outputs"), layers))
     return min(rows_at_once(layers), max(256, (1 << 22) // (8 * max(1, widest)) // 256 * 256))

@@ -125,7 +125,7 @@ def plan_memory(
     """
     from scne.rows import reading_cost
 
-    budget, asked = files.memory_budget, template._search_rows()
+    budget, asked = files.memory_budget, template.search_rows
     if asked is None:
         # All rows: text files have to be counted.
         files.count_rows()
@@ -152,7 +152,7 @@ def plan_memory(
         tuned=network.builds_alone,
         blended=blended,
         double=precision == "float64",
-        held_out=template._validation_fraction() or 0.0,
+        held_out=template.validation_fraction or 0.0,
         widest=max(map(len, files.groups.values())) / len(files.input_names) if per_group else None,
     )
     least = replace(most, n_columns=numbers + dates + texts)

@@ -1,8 +1,11 @@
 """What a fit is to do: one plan for each network, and what they share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from scne.fitting._checks import BASIS_BYTES
 from scne.fitting._members import Member
@@ -71,8 +74,8 @@ class FitPlan:
         Names every random stream.
     precision : {"auto", "float32", "tf32", "float64"}
         Of the search.
-    named_groups : tuple of FeatureGroup
-        Groups of columns that the user named, whether networks follow them or not.
+    named_groups : dict of str to ndarray of int
+        Columns of the groups that the user named, whether networks follow them or not.
     matrix_free : bool
         Whether the off-diagonal blocks of G are never formed.
     basis_bytes : float
@@ -87,6 +90,6 @@ class FitPlan:
     weights: WeightSettings
     seed: int
     precision: str = "auto"
-    named_groups: tuple[FeatureGroup, ...] = ()
+    named_groups: dict[str, NDArray[np.intp]] = field(default_factory=dict)
     matrix_free: bool = False
     basis_bytes: float = BASIS_BYTES

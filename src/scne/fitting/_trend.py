@@ -144,17 +144,11 @@ def _statistics(rows: ArrayRows, places: NDArray[np.intp] | None) -> ColumnStati
     weights = None if rows.weights is None else rows.weights[chosen]
     n = rows.n_rows if places is None else len(places)
     step = max(1, _NUMBERS_AT_A_TIME // max(1, n))
-    parts = [
-        column_statistics(rows.inputs[:, first : first + step][chosen], weights)
-        for first in range(0, rows.n_columns, step)
-    ]
-    return ColumnStatistics(
-        parts[0].weight,
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("mean", "squares", "smallest", "largest")
-        ),
-    )
+    parts = []
+    for first in range(0, rows.n_columns, step):
+        part = column_statistics(rows.inputs[:, first : first + step][chosen], weights)
+        parts.append((part.mean, part.squares, part.smallest, part.largest))
+    return ColumnStatistics(part.weight, *np.concatenate(parts, axis=1))
 
 
 def _filled(

@@ -55,8 +55,8 @@ def updated(
         solved=replace(solve_weights(total, settings), choice=model.solved.choice),
         sums=total,
         held_out=held_out,
-        calibration=joined_errors(model.calibration, forgetting, errors, sample.weights, batch.n_rows),
-        n_rows=None if model.n_rows is None else model.n_rows + batch.n_rows,
+        calibration=joined_errors(model.calibration, forgetting, errors, sample.weights, batch.rows.n_rows),
+        n_rows=None if model.n_rows is None else model.n_rows + batch.rows.n_rows,
     )
 
 
@@ -77,8 +77,9 @@ def discounted(system: EnsembleSystem, forgetting: float, new: EnsembleSystem | 
     >>> more.moments.ravel(), more.n_rows
     (array([1.5, 4.5]), 3.0)
     """
-    names = ("gram", "moments", "target_square", "n_rows")
-    sums = {name: forgetting * getattr(system, name) for name in names}
+    gram, moments = forgetting * system.gram, forgetting * system.moments
+    target_square, n_rows = forgetting * system.target_square, forgetting * system.n_rows
     if new is not None:
-        sums = {name: older + getattr(new, name) for name, older in sums.items()}
-    return replace(system, **sums)
+        gram, moments = gram + new.gram, moments + new.moments
+        target_square, n_rows = target_square + new.target_square, n_rows + new.n_rows
+    return replace(system, gram=gram, moments=moments, target_square=target_square, n_rows=n_rows)

@@ -106,7 +106,31 @@ def solve_weights(system: LinearSystem, settings: WeightSettings, held_out: Held
     Both are taken from Gram systems alone (identities 3 and 4), so they cost no pass over the rows.
     """
     with single_threaded_blas() if system.n_nodes <= SERIAL_NODES else nullcontext():
-        return _solve_weights(system, settings, held_out)
+        choice = None
+        decorrelation, ridge = settings.decorrelation, settings.ridge
+        if isinstance(decorrelation, str) or isinstance(ridge, str):
+            if not isinstance(system, EnsembleSystem):
+                raise ValueError(
+                    "decorrelation='auto' and ridge='auto' need the whole Gram matrix; with matrix_free=True give both "
+                    "as numbers."
+                )
+            choice = _choose(system, decorrelation, ridge, settings, held_out)
+            decorrelation = choice.decorrelation
+            ridge = choice.ridge if isinstance(ridge, str) else ridge
+        name = choose_solver(system, ridge) if settings.solver == "auto" else settings.solver
+        if name == "naive":
+            decorrelation = 0.0
+        _log.debug("solver %s, decorrelation (lambda) %.6g, ridge %s", name, decorrelation, ridge)
+        if name == "jacobi" and isinstance(system, EnsembleSystem):
+            _warn_of_divergence(system, decorrelation, ridge)
+        solver = make_solver(name, max_iter=settings.max_iter, tol=settings.tol, step_tol=STEP_TOL)
+        solution = solver.solve(system, decorrelation, ridge)
+    if system.n_nodes <= SERIAL_NODES:
+        # What is computed later, when somebody asks, has the same bits as if it were computed here.
+        solution = solution.within(single_threaded_blas)
+    if solution.status in (Status.MAX_ITER, Status.DIVERGED):
+        warnings.warn(solution.message, ScneConvergenceWarning, stacklevel=users_stacklevel())
+    return SolvedWeights(solution, decorrelation, ridge, choice)
 
 
 def solve_again(system: EnsembleSystem, settings: WeightSettings, solved: SolvedWeights) -> NDArray[np.float64]:
@@ -114,33 +138,6 @@ def solve_again(system: EnsembleSystem, settings: WeightSettings, solved: Solved
     solver = make_solver(solved.solution.solver, max_iter=settings.max_iter, tol=settings.tol, step_tol=STEP_TOL)
     with single_threaded_blas() if system.n_nodes <= SERIAL_NODES else nullcontext():
         return solver.solve(system, solved.decorrelation, solved.ridge).weights
-
-
-def _solve_weights(system: LinearSystem, settings: WeightSettings, held_out: HeldOut | None) -> SolvedWeights:
-    choice = None
-    decorrelation, ridge = settings.decorrelation, settings.ridge
-    if isinstance(decorrelation, str) or isinstance(ridge, str):
-        if not isinstance(system, EnsembleSystem):
-            raise ValueError(
-                "decorrelation='auto' and ridge='auto' need the whole Gram matrix; with matrix_free=True give both as "
-                "numbers."
-            )
-        choice = _choose(system, decorrelation, ridge, settings, held_out)
-        decorrelation = choice.decorrelation
-        ridge = choice.ridge if isinstance(ridge, str) else ridge
-    name = choose_solver(system, ridge) if settings.solver == "auto" else settings.solver
-    if name == "naive":
-        decorrelation = 0.0
-    ridges = ", ".join(f"{value:.4g}" for value in ridge)
-    _log.debug("solver %s, decorrelation (lambda) %.6g, ridge %s", name, decorrelation, ridges)
-    _warn_before(name, system, decorrelation, ridge)
-    solver = make_solver(name, max_iter=settings.max_iter, tol=settings.tol, step_tol=STEP_TOL)
-    solution = solver.solve(system, decorrelation, ridge)
-    if system.n_nodes <= SERIAL_NODES:
-        # What is computed later, when somebody asks, has the same bits as if it were computed here.
-        solution = solution.within(single_threaded_blas)
-    _warn_after(solution)
-    return SolvedWeights(solution, decorrelation, ridge, choice)
 
 
 def _choose(
@@ -170,9 +167,7 @@ def _choose(
         return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged, run=engine.map)
 
 
-def _warn_before(solver: str, system: LinearSystem, decorrelation: float, ridge: NDArray[np.float64]) -> None:
-    if solver != "jacobi" or not isinstance(system, EnsembleSystem):
-        return
+def _warn_of_divergence(system: EnsembleSystem, decorrelation: float, ridge: NDArray[np.float64]) -> None:
     bound = decorrelation_bounds(system, ridge).jacobi_exact
     if decorrelation >= bound:
         warnings.warn(
@@ -181,11 +176,6 @@ def _warn_before(solver: str, system: LinearSystem, decorrelation: float, ridge:
             ScneConvergenceWarning,
             stacklevel=users_stacklevel(),
         )
-
-
-def _warn_after(solution: Solution) -> None:
-    if solution.status in (Status.MAX_ITER, Status.DIVERGED):
-        warnings.warn(solution.message, ScneConvergenceWarning, stacklevel=users_stacklevel())
 
 
 def _checked_decorrelation(decorrelation: Any, n_members: int) -> float | str:

@@ -113,7 +113,7 @@ def look_through(
         for block in stripes:
             gaps = _gaps(block)
             # One per stripe: combined by the client in their order they give the bits of a pass in one process.
-            looks.append(_Look(gaps, None if gaps else block_statistics(block)))
+            looks.append(_Look(gaps, None if gaps else block_statistics(block)[0]))
             first, last = np.searchsorted(positions, [block.start, block.stop])
             here = ArrayRows(block.inputs, block.targets, block.weights)
             drawn.append(here.take(positions[first:last] - block.start))

@@ -113,7 +113,7 @@ def check_training_data(
         raise ValueError(
             f"X has 1 sample (n_samples = 1), but {type(estimator).__name__} needs at least 2 rows to learn from."
         )
-    watched = watched_rows(estimator, X_val, y_val, rows)
+    watched = None if X_val is None and y_val is None else watched_rows(estimator, X_val, y_val, rows)
     names = getattr(estimator, "feature_names_in_", None)
     search = rows
     if search_rows is not None and rows.n_rows > search_rows:

@@ -110,8 +110,9 @@ def _check_columns(model: Any, n_columns: int, names: list[str] | None) -> None:
 
 def _check_outputs(model: Any, rows: ArrayRows) -> None:
     assert rows.targets is not None
-    if rows.targets.shape[1] != model.n_outputs_:
+    known = model.fitted_.n_outputs
+    if rows.targets.shape[1] != known:
         raise ValueError(
-            f"y has {rows.targets.shape[1]} output(s), but this {type(model).__name__} was fitted to "
-            f"{model.n_outputs_}; they must be alike."
+            f"y has {rows.targets.shape[1]} output(s), but this {type(model).__name__} was fitted to {known}; they "
+            "must be alike."
         )
