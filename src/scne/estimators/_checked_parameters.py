@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from scne.estimators._scne import SCNERegressor
+from scne.estimators.inputs._types import Ridge
 from scne.fitting import PRECISIONS, check_choice, check_integer, check_real, check_threads
 from scne.models import damaged, shortened
 from scne.ncl import SOLVERS
@@ -33,7 +34,7 @@ def check_parameters(model: Any) -> None:
         raise damaged(f"its parameters cannot be ({shortened(str(error))})") from error
 
 
-def check_class_weight(value: Any) -> None:
+def check_class_weight(value: object) -> None:
     """Refuse what no classifier takes."""
     if value is None or value == "balanced":
         return
@@ -74,7 +75,7 @@ def _check_ensemble(model: SCNERegressor) -> None:
         raise ValueError("groups does not map names to columns and is no list of columns")
 
 
-def _check_ridges(ridge: Any) -> None:
+def _check_ridges(ridge: Ridge) -> None:
     if isinstance(ridge, str):
         check_choice("ridge", ridge, ("auto",))
         return
@@ -84,5 +85,5 @@ def _check_ridges(ridge: Any) -> None:
         check_real("ridge", value)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))

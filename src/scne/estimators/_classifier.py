@@ -1,9 +1,9 @@
 """Classification: an ensemble on indicators of classes, and calibrated probabilities."""
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +19,7 @@ from scne.estimators.inputs._data import (
     is_dask_collection,
     is_file_rows,
 )
+from scne.estimators.inputs._types import ClassWeight, Groups, RandomState, Ridge, Table
 from scne.estimators.inputs._weight_scale import SettledWeights
 from scne.fitting import (
     ProbabilityMap,
@@ -126,21 +127,21 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         self,
         estimator: NetworkRegressor | None = None,
         *,
-        groups: Any = None,
+        groups: Groups = None,
         n_estimators: int = 6,
         networks: str = "across",
         trend: str = "judged",
         solver: str = "auto",
-        decorrelation: Any = "auto",
-        ridge: Any = "auto",
+        decorrelation: float | str = "auto",
+        ridge: Ridge = "auto",
         max_iter: int = 100,
         tol: float = 0.0,
         matrix_free: bool = False,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         device: str | None = None,
         precision: str = "auto",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
         self.groups = groups
@@ -180,7 +181,15 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         return export_plan(self.regressor_.fitted_, type(self).__name__, None, classes)
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(
+        self,
+        X: Table,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: ArrayLike | None = None,
+        y_val: ArrayLike | None = None,
+    ) -> Self:
         """Fit a regressor to indicators of the classes, then probabilities to what it says of held-out rows.
 
         Parameters
@@ -229,7 +238,7 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
             self.probability_map_ = self._map_of_seen(X, codes, weights)
         return self
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Table) -> Array:
         """Logarithms of the classes' probabilities, or the log odds of two classes.
 
         Parameters
@@ -243,13 +252,13 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         """
         return decisions(self._scores(X))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Table) -> Array:
         """The most probable class of each row, shape (n_rows,); a tensor where X is one and the classes are numbers."""
         scores = self._scores(X)
         places = namespace_of(scores).argmax(scores, axis=1)
         return self.classes_[places] if isinstance(places, np.ndarray) else labels_like(self.classes_, places)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Table) -> Array:
         """Probabilities of the classes, in the order of `classes_`.
 
         Parameters
@@ -263,7 +272,7 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         """
         return probabilities(self._scores(X))
 
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Table) -> Array:
         """Natural logarithms of `predict_proba`."""
         found = self.predict_proba(X)
         return namespace_of(found).log(found)
@@ -292,7 +301,7 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
             f"held out. {self.regressor_.summary()}"
         )
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Table, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> float:
         """The share of rows whose class is predicted right.
 
         Parameters
@@ -311,7 +320,7 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         found = scored(accuracy_score, self.predict, X, y, sample_weight)
         return super().score(X, y, sample_weight) if found is None else found
 
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, X: Table) -> Array:
         check_is_fitted(self)
         _refuse_streams("X", X)
         return self.probability_map_.scores(self._outputs(check_prediction_inputs(self, X)))
@@ -320,7 +329,7 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         with open_engine(self.device, "float64", self.n_jobs, inputs) as engine:
             return self.regressor_.fitted_.outputs(inputs, engine)
 
-    def _map_of_seen(self, X: Any, codes: NDArray[np.intp], weights: NDArray | None) -> ProbabilityMap:
+    def _map_of_seen(self, X: Table, codes: NDArray[np.intp], weights: np.ndarray | None) -> ProbabilityMap:
         inputs = check_prediction_inputs(self, X)
         if inputs.shape[0] > _MOST_SEEN_ROWS:
             chosen = np.random.default_rng(0).permutation(inputs.shape[0])[:_MOST_SEEN_ROWS]
@@ -337,7 +346,7 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         return hasattr(self, "probability_map_")
 
 
-def _refuse_streams(name: str, given: Any) -> None:
+def _refuse_streams(name: str, given: object) -> None:
     if is_file_rows(given) or is_dask_collection(given):
         kind = "rows in files" if is_file_rows(given) else "a Dask collection"
         raise TypeError(f"{name} is {kind}, but classification takes arrays and data frames in memory.")

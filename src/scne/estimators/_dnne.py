@@ -1,10 +1,9 @@
 """DNNE: the ensemble on RVFL networks."""
 
-from typing import Any
-
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scne import SCNERegressor
+from scne.estimators.inputs._types import Groups, RandomState, Ridge
 
 
 class DNNERegressor(SCNERegressor):
@@ -28,20 +27,20 @@ class DNNERegressor(SCNERegressor):
         self,
         estimator: NetworkRegressor | None = None,
         *,
-        groups: Any = None,
+        groups: Groups = None,
         n_estimators: int = 6,
         networks: str = "per group",
         trend: str = "none",
         solver: str = "auto",
-        decorrelation: Any = "auto",
-        ridge: Any = "auto",
+        decorrelation: float | str = "auto",
+        ridge: Ridge = "auto",
         max_iter: int = 100,
         tol: float = 0.0,
         matrix_free: bool = False,
         device: str | None = None,
         precision: str = "auto",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         super().__init__(
             estimator,

@@ -8,12 +8,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
+from scne.estimators.inputs._types import ClassWeight
 from scne.estimators.inputs._weight_scale import scaled_weights
 from scne.fitting import HeldOutOutputs
 from scne.rows import Array, like, namespace_of, to_numpy
 
 
-def labels_like(classes: NDArray, places: Array) -> Array:
+def labels_like(classes: np.ndarray, places: Array) -> Array:
     """The classes at the places of a tensor: a tensor beside it where one can hold them, else NumPy's array.
 
     Examples
@@ -36,7 +37,7 @@ def labels_like(classes: NDArray, places: Array) -> Array:
     return xp.take(like(classes, places, held), places, axis=0)
 
 
-def coded_labels(estimator: BaseEstimator, y: Any) -> tuple[NDArray, NDArray[np.intp]]:
+def coded_labels(estimator: BaseEstimator, y: Array | None) -> tuple[np.ndarray, NDArray[np.intp]]:
     """The classes in order, and for each row the place of its class among them."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
@@ -55,16 +56,16 @@ def coded_labels(estimator: BaseEstimator, y: Any) -> tuple[NDArray, NDArray[np.
     return classes, codes
 
 
-def codes_of(classes: NDArray, y_val: Any) -> NDArray[np.intp]:
+def codes_of(classes: np.ndarray, y_val: Array | None) -> NDArray[np.intp]:
     labels = column_or_1d(y_val, warn=True)
     refuse_missing("y_val", labels)
     unknown = np.setdiff1d(labels, classes)
     if len(unknown):
         raise ValueError(f"y_val holds the label {unknown.tolist()[0]!r}, which y does not.")
-    return np.searchsorted(classes, labels)
+    return np.asarray(np.searchsorted(classes, labels))
 
 
-def refuse_missing(name: str, labels: NDArray) -> None:
+def refuse_missing(name: str, labels: np.ndarray) -> None:
     if labels.dtype.kind in "biuSU":
         # These have no way to say that one is missing.
         return
@@ -81,7 +82,7 @@ def refuse_missing(name: str, labels: NDArray) -> None:
 
 
 def row_weights(
-    class_weight: Any, classes: NDArray, codes: NDArray[np.intp], sample_weight: Any
+    class_weight: ClassWeight, classes: np.ndarray, codes: NDArray[np.intp], sample_weight: Array | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """The weight of each class, shape (K,), and of each row; None when every row counts as one.
 
@@ -112,7 +113,7 @@ def row_weights(
     return each, counted * each[codes]
 
 
-def weights_by_label(class_weight: dict[Any, Any], classes: NDArray) -> NDArray[np.float64]:
+def weights_by_label(class_weight: dict[Any, Any], classes: np.ndarray) -> NDArray[np.float64]:
     labels = classes.tolist()
     unknown = [label for label in class_weight if label not in labels]
     # In a fold that lacks a class, a weight for it does no harm; beside a class without weight it is a slip.
@@ -132,7 +133,7 @@ def held_out_codes(judged: HeldOutOutputs) -> NDArray[np.intp]:
 
 
 def in_proportion(
-    held_codes: NDArray[np.intp], held_weights: NDArray | None, codes: NDArray[np.intp], weights: NDArray | None
+    held_codes: NDArray[np.intp], held_weights: np.ndarray | None, codes: NDArray[np.intp], weights: np.ndarray | None
 ) -> NDArray[np.float64]:
     """Weights of held-out rows with which every class has the share that it has among all rows; their sum stays.
 

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ from scne.rows import (
     plausible_dates,
     whole_dates,
 )
+
+if TYPE_CHECKING:
+    from scne.rows import FileRows
 
 
 class NetworkRegressor(FittedRegressor):
@@ -88,7 +91,7 @@ class NetworkRegressor(FittedRegressor):
         self._check_parameters()
         return self
 
-    def _memory_plan(self, files: Any, threads: int) -> MemoryPlan:
+    def _memory_plan(self, files: "FileRows", threads: int) -> MemoryPlan:
         return plan_memory(self, files, 1, threads, self.precision)
 
     def _fit_plan(self, data: TrainingData, seed: int, basis_bytes: float) -> FitPlan:

@@ -1,5 +1,6 @@
 """What networks and ensembles have in common: a fit, and all that a fitted model can do."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -7,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
@@ -29,6 +30,7 @@ from scne.estimators.inputs._data import (
 from scne.estimators.inputs._files import predict_files
 from scne.estimators.inputs._later_rows import later_rows
 from scne.estimators.inputs._rows_to_shuffle import rows_to_shuffle
+from scne.estimators.inputs._types import RandomState, Table
 from scne.explain import Described, PermutationImportances, paragraph, permutation_importances, shares, total_effects
 from scne.fitting import (
     BASIS_BYTES,
@@ -57,11 +59,15 @@ from scne.fitting import (
     updated,
 )
 from scne.passes import Engine, logging_stages
-from scne.rows import UNIT_SCALE
+from scne.rows import UNIT_SCALE, Array
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from scne.estimators._network import NetworkRegressor
+    from scne.fitting import Checkpoint
     from scne.models import ExportPlan
+    from scne.rows import FileRows
 
 
 def _sums_are_kept(model: Any) -> bool:
@@ -76,7 +82,7 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
     device: str | None
     precision: str
     n_jobs: int | None
-    random_state: Any
+    random_state: RandomState
     n_features_in_: int
     fitted_: FittedNetworks
     # An interval is asked for where a prediction is used; no pipeline routes it.
@@ -91,7 +97,7 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
         """What a fit on these rows is to do."""
 
     @abstractmethod
-    def _memory_plan(self, files: Any, threads: int) -> MemoryPlan:
+    def _memory_plan(self, files: "FileRows", threads: int) -> MemoryPlan:
         """How a fit on files keeps to its memory budget."""
 
     @abstractmethod
@@ -108,14 +114,14 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
     @all_or_nothing
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Table,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
         *,
-        X_val: Any = None,
-        y_val: Any = None,
-        checkpoint: Any = None,
-        client: Any = None,
+        X_val: ArrayLike | None = None,
+        y_val: ArrayLike | None = None,
+        checkpoint: "str | os.PathLike[str] | Checkpoint | None" = None,
+        client: "Client | None" = None,
     ) -> Self:
         """Find every network's hidden layer, sum the rows once, and solve for the output weights.
 
@@ -146,7 +152,9 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
         self._fit(GivenRows(X, y, sample_weight, X_val, y_val, client), checkpoint)
         return self
 
-    def _fit(self, given: GivenRows, checkpoint: Any = None) -> HeldOutOutputs | None:
+    def _fit(
+        self, given: GivenRows, checkpoint: "str | os.PathLike[str] | Checkpoint | None" = None
+    ) -> HeldOutOutputs | None:
         """Fit; what is said of the held-out rows, if any, from which a classifier learns."""
         template = self._template()
         seed, files = draw_seed(self.random_state), is_file_rows(given.X)
@@ -189,7 +197,9 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
         return held_out
 
     @available_if(_sums_are_kept)
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, forgetting: float = 1.0) -> Self:
+    def partial_fit(
+        self, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, forgetting: float = 1.0
+    ) -> Self:
         """Learn from more rows, without those of the fit.
 
         The first call on an unfitted model is a `fit`. Later ones leave the hidden layers, the scalings, lambda and
@@ -243,7 +253,7 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
         self.fitted_ = updated(model, batch, forgetting, self._later_weights(), engine, check_threads(self.n_jobs))
         return self
 
-    def add_nodes(self, n: int, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def add_nodes(self, n: int, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Grow every network by up to n hidden nodes, then solve the output weights on the rows that are given.
 
         The search is that of `fit` (SC-III), continued: pools of candidates, the supervisory inequality and the
@@ -311,12 +321,12 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
         return self
 
     @overload
-    def predict(self, X: Any, interval: None = None) -> NDArray[np.float64]: ...
+    def predict(self, X: Table, interval: None = None) -> Array: ...
 
     @overload
-    def predict(self, X: Any, interval: float) -> PredictionInterval: ...
+    def predict(self, X: Table, interval: float) -> PredictionInterval: ...
 
-    def predict(self, X: Any, interval: float | None = None) -> NDArray[np.float64] | PredictionInterval:
+    def predict(self, X: Table, interval: float | None = None) -> Array | PredictionInterval:
         """Outputs for new rows, in the units of y.
 
         Parameters
@@ -361,7 +371,7 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
                 outputs = self.fitted_.outputs(inputs, engine)
         return outputs[:, 0] if flat else outputs
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Table, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> float:
         """R^2, the share of the variance of y that predictions explain; the mean over the outputs when y has several.
 
         Parameters
@@ -396,12 +406,12 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
 
     def permutation_importances(
         self,
-        X: Any,
-        y: Any = None,
+        X: Table,
+        y: ArrayLike | None = None,
         n_repeats: int = 5,
-        random_state: Any = None,
+        random_state: RandomState = None,
         *,
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
         max_rows: int | None = 100_000,
     ) -> PermutationImportances:
         """What the root mean squared error rises by, in units of y, when columns are shuffled.
@@ -480,12 +490,12 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
         return tags
 
 
-def draw_seed(random_state: Any) -> int:
+def draw_seed(random_state: RandomState) -> int:
     """One whole number that names every random stream of a fit."""
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def check_forgetting(value: Any) -> float:
+def check_forgetting(value: object) -> float:
     """A number above 0 and up to 1."""
     number = as_float(value)
     if number is None or not 0.0 < number <= 1.0:

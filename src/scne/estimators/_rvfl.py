@@ -1,8 +1,7 @@
 """Random vector functional-link networks as a scikit-learn regressor."""
 
-from typing import Any
-
 from scne.estimators._network import NetworkRegressor
+from scne.estimators.inputs._types import RandomState
 from scne.fitting import LARGEST_SCOPE, DrawnPlan, check_choice, check_integer, check_real
 from scne.networks import ACTIVATIONS
 from scne.rows import INPUT_SCALINGS
@@ -75,7 +74,7 @@ class RVFLRegressor(NetworkRegressor):
         device: str | None = None,
         precision: str = "auto",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_hidden = n_hidden
         self.scope = scope

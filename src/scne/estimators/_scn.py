@@ -1,11 +1,13 @@
 """Stochastic configuration networks as a scikit-learn regressor."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scne.estimators._network import NetworkRegressor
+from scne.estimators.inputs._types import RandomState
 from scne.fitting import (
     LARGEST,
     LARGEST_RIDGE,
@@ -136,8 +138,8 @@ class SCNRegressor(NetworkRegressor):
         n_candidates: int = 100,
         batch_size: int = 1,
         pool: str = "uniform",
-        scopes: Any = SCOPES,
-        contraction: Any = CONTRACTION,
+        scopes: Sequence[float] = SCOPES,
+        contraction: Sequence[float] = CONTRACTION,
         activation: str = "sigmoid",
         criterion: str = "orthogonal",
         scope_search: str = "together",
@@ -150,7 +152,7 @@ class SCNRegressor(NetworkRegressor):
         device: str | None = None,
         precision: str = "auto",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.max_hidden = max_hidden
         self.tol = tol

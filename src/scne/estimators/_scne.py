@@ -4,7 +4,7 @@ import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from scne.estimators._network import NetworkRegressor
 from scne.estimators._regressor import FittedRegressor
 from scne.estimators._scn import SCNRegressor
 from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
+from scne.estimators.inputs._types import Groups, RandomState, Ridge, Table
 from scne.fitting import (
     FitPlan,
     MemberPlan,
@@ -32,6 +33,9 @@ from scne.fitting import (
 )
 from scne.passes import Engine
 from scne.rows import all_columns, resolve_groups
+
+if TYPE_CHECKING:
+    from scne.rows import FileRows
 
 NETWORKS = ("across", "per group")
 
@@ -149,20 +153,20 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
         self,
         estimator: NetworkRegressor | None = None,
         *,
-        groups: Any = None,
+        groups: Groups = None,
         n_estimators: int = 6,
         networks: str = "across",
         trend: str = "judged",
         solver: str = "auto",
-        decorrelation: Any = "auto",
-        ridge: Any = "auto",
+        decorrelation: float | str = "auto",
+        ridge: Ridge = "auto",
         max_iter: int = 100,
         tol: float = 0.0,
         matrix_free: bool = False,
         device: str | None = None,
         precision: str = "auto",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
         self.groups = groups
@@ -181,7 +185,7 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
         self.random_state = random_state
 
     @classmethod
-    def paper(cls, groups: Any = None, *, max_hidden: int = 100, ridge: Any = 0.1, **settings: Any) -> Self:
+    def paper(cls, groups: Groups = None, *, max_hidden: int = 100, ridge: Ridge = 0.1, **settings: Any) -> Self:
         """An ensemble with the settings of the paper (sections 2.1, 3.3 and 4.4).
 
         Sigmoid networks under the paper's own criterion, every scope tried from the smallest, inputs and target
@@ -267,7 +271,7 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
         if self.matrix_free and open_engine(self.device, self.precision, self.n_jobs, given.X).on_device:
             raise ValueError("matrix_free is True, but it is done on processors only; use device='cpu'.")
 
-    def _memory_plan(self, files: Any, threads: int) -> MemoryPlan:
+    def _memory_plan(self, files: "FileRows", threads: int) -> MemoryPlan:
         across = self.networks == "across"
         return plan_memory(
             self._template()._for_group(None),
@@ -347,7 +351,7 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
         other.fitted_ = reweighted(model, other._weight_settings(list(self.groups_)))
         return other
 
-    def predict_members(self, X: Any) -> NDArray[np.float64]:
+    def predict_members(self, X: Table) -> NDArray[np.float64]:
         """Every network's own output, whose mean over the networks is `predict`.
 
         Parameters

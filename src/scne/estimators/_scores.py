@@ -7,11 +7,15 @@ weights are a few numbers for each row, so they are brought here; the rows thems
 from collections.abc import Callable
 from typing import Any
 
-from scne.rows import is_foreign, to_numpy
+from scne.rows import Array, is_foreign, to_numpy
 
 
 def scored(
-    measure: Callable[..., float], predict: Callable[[Any], Any], X: Any, y: Any, sample_weight: Any
+    measure: Callable[..., float],
+    predict: Callable[[Any], Any],
+    X: Array,
+    y: Array | None,
+    sample_weight: Array | None,
 ) -> float | None:
     """What a measure of scikit-learn says of predictions; None where nothing has to be brought here for it.
 
@@ -39,5 +43,5 @@ def scored(
     return float(measure(targets, predictions, sample_weight=weights))
 
 
-def _here(values: Any) -> Any:
+def _here(values: Array) -> Any:
     return to_numpy(values) if is_foreign(values) else values

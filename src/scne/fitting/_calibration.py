@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from math import ceil
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,9 @@ class PredictionInterval(NamedTuple):
     prediction, lower, upper : ndarray, or Dask array
     """
 
-    prediction: Any
-    lower: Any
-    upper: Any
+    prediction: Array
+    lower: Array
+    upper: Array
 
 
 class HeldOutOutputs(NamedTuple):
@@ -146,7 +146,7 @@ def kept_errors(errors: Array, weights: Array | None = None) -> NDArray[np.float
     return to_numpy(xp.stack(kept, axis=1))
 
 
-def half_widths(errors: NDArray[np.float64] | None, interval: Any) -> NDArray[np.float64]:
+def half_widths(errors: NDArray[np.float64] | None, interval: object) -> NDArray[np.float64]:
     """How far the interval of a level reaches to each side, for each output, by errors (m, q) in order, shape (q,)."""
     level = check_real("interval", interval, below=1.0, open_left=True)
     if errors is None:
@@ -163,10 +163,10 @@ def half_widths(errors: NDArray[np.float64] | None, interval: Any) -> NDArray[np
             f"interval is {interval!r}, but {n} held-out rows are enough for at most {n / (n + 1):.4g}; ask for less, "
             "or hold out more rows (X_val, or validation_fraction)."
         )
-    return errors[place - 1]
+    return np.asarray(errors[place - 1])
 
 
-def around(prediction: Any, widths: NDArray[np.float64], flat: bool) -> PredictionInterval:
+def around(prediction: Array, widths: NDArray[np.float64], flat: bool) -> PredictionInterval:
     """Intervals of the given half widths, for predictions of shape (n, q), or (n,) when there is one flat output."""
     reach = widths[0] if flat else widths
     return PredictionInterval(prediction, prediction - reach, prediction + reach)

@@ -2,10 +2,9 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Sized
 from numbers import Integral, Real
 from operator import lt
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ def users_stacklevel() -> int:
     return level
 
 
-def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
+def check_choice(name: str, value: object, allowed: Sequence[str]) -> str:
     """`value` when it is one of the allowed words."""
     if not isinstance(value, str) or value not in allowed:
         options = ", ".join(repr(option) for option in allowed)
@@ -30,7 +29,7 @@ def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     return value
 
 
-def check_integer(name: str, value: Any, least: int) -> int:
+def check_integer(name: str, value: object, least: int) -> int:
     """`value` when it is a whole number of at least `least`, and not above what is allowed under this name.
 
     Examples
@@ -41,15 +40,15 @@ def check_integer(name: str, value: Any, least: int) -> int:
     ValueError: n_estimators is 1000000000, but it must be a whole number of at least 1 and at most 10,000.
     """
     most = LARGEST.get(name)
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):
+    number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+    if number is None or number < least or (most is not None and number > most):
         upper = "" if most is None else f" and at most {most:,}"
         raise ValueError(f"{name} is {_shown(value)}, but it must be a whole number of at least {least}{upper}.")
-    return int(value)
+    return number
 
 
 def check_real(
-    name: str, value: Any, least: float = 0.0, below: float = float("inf"), open_left: bool = False
+    name: str, value: object, least: float = 0.0, below: float = float("inf"), open_left: bool = False
 ) -> float:
     """`value` when it is a number in [least, below), or in (least, below)."""
     number = as_float(value)
@@ -60,9 +59,9 @@ def check_real(
     return number
 
 
-def check_increasing(name: str, values: Any, below: float = float("inf")) -> tuple[float, ...]:
+def check_increasing(name: str, values: Iterable[float], below: float = float("inf")) -> tuple[float, ...]:
     """A non-empty sequence of increasing positive numbers below a limit, as a tuple."""
-    if hasattr(values, "__len__") and len(values) > MOST_VALUES:
+    if isinstance(values, Sized) and len(values) > MOST_VALUES:
         raise ValueError(f"{name} has {len(values):,} values, but it may have at most {MOST_VALUES:,}.")
     try:
         numbers = tuple(map(float, values))
@@ -75,7 +74,7 @@ def check_increasing(name: str, values: Any, below: float = float("inf")) -> tup
     return numbers
 
 
-def as_float(value: Any) -> float | None:
+def as_float(value: object) -> float | None:
     """A number as a float; None for what is none, or too large to be one."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return None
@@ -85,7 +84,7 @@ def as_float(value: Any) -> float | None:
         return None
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """How a value is quoted: as Python writes it, unless that would take a page or cannot be done."""
     try:
         text = repr(value)
@@ -95,7 +94,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-def check_threads(n_jobs: Any) -> int:
+def check_threads(n_jobs: object) -> int:
     """Threads for n_jobs: None is every core that the process may use, -1 too, -2 all but one."""
     cores = available_threads()
     if n_jobs is None:
@@ -191,7 +190,7 @@ LEAST = 1.0 / MOST
 _WIDEST = 1e307
 
 
-def refuse_unfit_arrays(name: str, values: Any) -> None:
+def refuse_unfit_arrays(name: str, values: object) -> None:
     """Refuse what NumPy turns into numbers without a word: values under a mask, and dates and times.
 
     Examples
@@ -202,7 +201,7 @@ def refuse_unfit_arrays(name: str, values: Any) -> None:
     ValueError: X holds values of type datetime64[D], but it must hold numbers; subtract a date and divide by ...
     """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        n_masked = int(np.ma.count_masked(values))
+        n_masked = int(np.ma.getmaskarray(values).sum())
         raise ValueError(
             f"{name} is a masked array with {n_masked} of {values.size} values masked, which are no values; "
             f"drop these rows, or fill the gaps first ({name}.filled(...))."
@@ -249,7 +248,7 @@ def check_target_spread(statistics: ColumnStatistics) -> None:
 def check_input_sizes(
     statistics: ColumnStatistics,
     scaling: str,
-    names: Any = None,
+    names: Sequence[str] | None = None,
     way_out: str = "use scaling='0-1', which takes any size",
 ) -> None:
     """Refuse columns that a scaling cannot bring to a size to work with.
@@ -276,7 +275,9 @@ def check_input_sizes(
     _refuse_first(tiny, spread, f"at least {LEAST:g} where they differ, or their squares are zero", way_out, names)
 
 
-def _refuse_first(unfit: NDArray[np.bool_], sizes: NDArray, rule: str, way_out: str, names: Any) -> None:
+def _refuse_first(
+    unfit: NDArray[np.bool_], sizes: np.ndarray, rule: str, way_out: str, names: Sequence[str] | None
+) -> None:
     if not unfit.any():
         return
     column = int(np.argmax(unfit))

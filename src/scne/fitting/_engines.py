@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from scne.fitting._checks import check_choice, check_threads
 from scne.fitting._training import TrainingData
@@ -15,7 +14,7 @@ _log = logging.getLogger("scne")
 PRECISIONS = ("auto", "float32", "tf32", "float64")
 
 
-def open_engine(device: Any, precision: str, n_jobs: Any, given: Any = None) -> Engine:
+def open_engine(device: object, precision: str, n_jobs: object, given: object = None) -> Engine:
     """The engine for a `device` parameter and the X that a user passed.
 
     Parameters

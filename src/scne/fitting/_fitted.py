@@ -125,7 +125,7 @@ class FittedNetworks:
     @property
     def n_outputs(self) -> int:
         """q."""
-        return self.solved.solution.weights.shape[1]
+        return int(self.solved.solution.weights.shape[1])
 
     @property
     def layers(self) -> list[HiddenLayer]:

@@ -23,7 +23,7 @@ from scne.fitting._weights import WeightSettings, solve_weights
 from scne.ncl import Naive
 from scne.networks import HiddenLayer
 from scne.passes import Engine
-from scne.rows import ArrayRows, ColumnScaling, other_places
+from scne.rows import Array, ArrayRows, ColumnScaling, other_places
 
 
 def grown(
@@ -123,7 +123,7 @@ def grown_members(
     return grown
 
 
-def _said_of(rows: ArrayRows, layer: HiddenLayer, ridge: float, site: BuildingSite) -> NDArray[np.float64]:
+def _said_of(rows: ArrayRows, layer: HiddenLayer, ridge: float, site: BuildingSite) -> Array:
     """What a grown network makes of the target it was grown against, weighted anew on the rows of the search."""
     assert rows.targets is not None
     q = rows.targets.shape[1]

@@ -74,7 +74,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def canonical(name: str, value: Any) -> Any:
+def canonical(name: str, value: object) -> Any:
     """A parameter's value as JSON in which different values are different.
 
     Examples
@@ -107,7 +107,7 @@ def canonical(name: str, value: Any) -> Any:
     )
 
 
-def array_identity(name: str, values: Any) -> dict[str, Any]:
+def array_identity(name: str, values: object) -> dict[str, Any]:
     """Shape and content of an array under names for people."""
     if values is None:
         return {f"{name} shape": None, f"{name} content": None}
@@ -142,14 +142,14 @@ def _canonical_parameters(estimator: BaseEstimator) -> Iterator[tuple[str, Any]]
     yield from ((name, canonical(name, value)) for name, value in sorted(_parameters(estimator)))
 
 
-def _canonical_array(name: str, value: Any) -> Any:
+def _canonical_array(name: str, value: object) -> Any:
     array = to_numpy(value)
     if array.dtype.kind in "OUST":
         return {"array": array.dtype.kind, "shape": list(array.shape), "items": canonical(name, array.ravel().tolist())}
     return {"array": array_identity(name, np.atleast_1d(array)), "shape": list(array.shape)}
 
 
-def _short(value: Any) -> Any:
+def _short(value: object) -> Any:
     """A value as it is, or a hash of it where it is long: a manifest is read by people."""
     text = json.dumps(value, sort_keys=True)
     return value if len(text) <= 200 else {"sha256": hashlib.sha256(text.encode()).hexdigest()}
@@ -162,7 +162,7 @@ def _difference(name: str, old: Any, new: Any) -> str:
     return f"{name} was {words[0]}, and is {words[1]}"
 
 
-def _words(value: Any) -> str:
+def _words(value: object) -> str:
     """A value as a person would write it; nothing where that is no help."""
     if isinstance(value, dict) and set(value) == {"float"}:
         # A manifest may have been changed by anybody.

@@ -226,7 +226,7 @@ def _sums_hold(arrays: dict[str, NDArray[Any]]) -> bool:
     return bool(arrays["weight"] > 0 and arrays["done"] > 0 and all((values >= 0).all() for values in squares))
 
 
-def _where(engine: Engine, values: NDArray[Any]) -> Any:
+def _where(engine: Engine, values: NDArray[Any]) -> Array:
     """An array of this process's memory where an engine works."""
     return engine.put(values) if isinstance(engine, DeviceEngine) else values
 
@@ -268,8 +268,8 @@ def matrix_free_system(
 
 
 def member_outputs(
-    inputs: NDArray, layers: Sequence[HiddenLayer], weights: Sequence[NDArray[np.float64]], engine: Engine
-) -> NDArray[np.float64]:
+    inputs: Array, layers: Sequence[HiddenLayer], weights: Sequence[NDArray[np.float64]], engine: Engine
+) -> Array:
     """Every member's output in scaled target units, shape (M, n, q)."""
     if is_foreign(inputs) or engine.on_device:
         parts = [
@@ -291,8 +291,8 @@ def member_outputs(
 
 
 def mean_output(
-    inputs: NDArray, layers: Sequence[HiddenLayer], weights: Sequence[NDArray[np.float64]], engine: Engine
-) -> NDArray[np.float64]:
+    inputs: Array, layers: Sequence[HiddenLayer], weights: Sequence[NDArray[np.float64]], engine: Engine
+) -> Array:
     """The ensemble's output (1/M) sum_m f_m in scaled target units, shape (n, q)."""
     if is_foreign(inputs) or engine.on_device:
         means = []
@@ -314,12 +314,12 @@ def mean_output(
     return outputs
 
 
-def xp_product(hidden: Any, weights: NDArray[np.float64]) -> Any:
+def xp_product(hidden: Array, weights: NDArray[np.float64]) -> Array:
     """Hidden outputs times weights that live in this process's memory."""
     return namespace_of(hidden).matmul(hidden, like(weights, hidden))
 
 
-def device_blocks(inputs: Any, layers: Sequence[HiddenLayer], engine: Engine) -> Iterator[Any]:
+def device_blocks(inputs: Array, layers: Sequence[HiddenLayer], engine: Engine) -> Iterator[Array]:
     """The rows in blocks on the device of an engine, or where they are."""
     if not isinstance(engine, DeviceEngine):
         engine = DeviceEngine(inputs)
@@ -331,5 +331,5 @@ def device_blocks(inputs: Any, layers: Sequence[HiddenLayer], engine: Engine) ->
 
 def _prediction_rows(layers: Sequence[HiddenLayer]) -> int:
     # Hidden outputs of one member at a time are held, about 4 MB a thread.
-    widest = max(map(attrgetter("n_outputs"), layers))
+    widest = int(max(map(attrgetter("n_outputs"), layers)))
     return min(rows_at_once(layers), max(256, (1 << 22) // (8 * max(1, widest)) // 256 * 256))

@@ -119,7 +119,7 @@ def one_hot(codes: NDArray[np.intp], n_classes: int) -> NDArray[np.float64]:
     """
     if n_classes == 2:
         return np.where(codes == 1, 1.0, -1.0)
-    return (codes[:, None] == np.arange(n_classes)).astype(np.float64)
+    return np.equal.outer(codes, np.arange(n_classes)).astype(np.float64)
 
 
 def class_outputs(outputs: Array) -> Array:
@@ -137,7 +137,7 @@ def class_outputs(outputs: Array) -> Array:
 
 
 def fit_map(
-    outputs: NDArray, codes: NDArray[np.intp], weights: NDArray | None = None, *, seen: bool = False
+    outputs: np.ndarray, codes: NDArray[np.intp], weights: np.ndarray | None = None, *, seen: bool = False
 ) -> ProbabilityMap:
     """The map of greatest posterior density.
 
@@ -180,7 +180,7 @@ def _features(outputs: Array) -> tuple[Array, Array]:
     return limited, xp.log(OUTPUT_SOFTNESS * xp.logaddexp(xp.zeros_like(limited), limited / OUTPUT_SOFTNESS))
 
 
-def _smoothed(codes: NDArray[np.intp], counts: NDArray, n_classes: int) -> NDArray[np.float64]:
+def _smoothed(codes: NDArray[np.intp], counts: np.ndarray, n_classes: int) -> NDArray[np.float64]:
     """Platt's targets: 1 - e for a row's class, e = 1 / (N_k + 2), and e shared by the others."""
     missing = 1.0 / (np.bincount(codes, counts, n_classes)[codes] + 2.0)
     own = codes[:, None] == np.arange(n_classes)
@@ -196,14 +196,15 @@ class _Problem(NamedTuple):
     mean: NDArray[np.float64]
     precision: NDArray[np.float64]
 
-    def _scores(self, theta: NDArray) -> NDArray[np.float64]:
-        return np.tensordot(theta[:2], self.features, 1) + theta[2:]
+    def _scores(self, theta: np.ndarray) -> np.ndarray:
+        scores: np.ndarray = np.tensordot(theta[:2], self.features, 1) + theta[2:]
+        return scores
 
-    def loss(self, theta: NDArray) -> float:
+    def loss(self, theta: np.ndarray) -> float:
         fit = -(self.counts[:, None] * self.targets * log_softmax(self._scores(theta), axis=1)).sum()
         return float(fit + 0.5 * (self.precision * (theta - self.mean) ** 2).sum())
 
-    def derivatives(self, theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def derivatives(self, theta: np.ndarray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Gradient and Hessian. With P the probabilities, row by row diag(p) - pp' stands between the features."""
         p = softmax(self._scores(theta), axis=1)
         left = self.counts[:, None] * (p - self.targets)

@@ -35,7 +35,7 @@ def joined_errors(
     known: RunningErrors | None,
     forgetting: float,
     errors: NDArray[np.float64],
-    weights: NDArray | None,
+    weights: np.ndarray | None,
     n_rows: int,
 ) -> RunningErrors | None:
     """The errors that are known, times a forgetting factor, and those of a new batch.

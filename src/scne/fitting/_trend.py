@@ -208,7 +208,8 @@ def _ridge_weights(
         score = squares / (total - freedom) ** 2 if freedom < total else np.inf
         if score < best:
             best, chosen = score, weights
-    return directions @ chosen
+    found: NDArray[np.float64] = directions @ chosen
+    return found
 
 
 def without_trend(data: TrainingData, trend: Trend) -> TrainingData:

@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +76,7 @@ class SolvedWeights:
 
 
 def check_weight_settings(
-    solver: Any, decorrelation: Any, ridge: Any, max_iter: Any, tol: Any, names: Sequence[str]
+    solver: object, decorrelation: object, ridge: object, max_iter: object, tol: object, names: Sequence[str]
 ) -> WeightSettings:
     """Refuse settings that cannot be, for members of the given names."""
     if not isinstance(solver, str) or solver not in ("auto", *SOLVERS):
@@ -178,7 +177,7 @@ def _warn_of_divergence(system: EnsembleSystem, decorrelation: float, ridge: NDA
         )
 
 
-def _checked_decorrelation(decorrelation: Any, n_members: int) -> float | str:
+def _checked_decorrelation(decorrelation: object, n_members: int) -> float | str:
     if isinstance(decorrelation, str) and decorrelation == "auto":
         return "auto"
     limit = decorrelation_limit(n_members)
@@ -191,7 +190,7 @@ def _checked_decorrelation(decorrelation: Any, n_members: int) -> float | str:
         ) from None
 
 
-def _checked_ridge(ridge: Any, names: Sequence[str]) -> NDArray[np.float64] | str:
+def _checked_ridge(ridge: object, names: Sequence[str]) -> NDArray[np.float64] | str:
     if isinstance(ridge, str) and ridge == "auto":
         return "auto"
     if isinstance(ridge, Mapping):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,12 @@ from scne.passes import (
     computed,
     single_threaded_blas,
 )
-from scne.rows import MOST, ArrayRows, RowBlock, WeightScale, stacked
+from scne.rows import MOST, Array, ArrayRows, RowBlock, WeightScale, stacked
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from scne.estimators._regressor import FittedRegressor
 
 
 @dataclass(frozen=True)
@@ -59,10 +64,10 @@ class LookedThrough:
 
 
 def look_through(
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    client: Any,
+    X: Array,
+    y: Array | None,
+    sample_weight: Array | None,
+    client: "Client | None",
     search_rows: int | None,
     seed: int,
     known_scale: WeightScale | None = None,
@@ -202,11 +207,11 @@ def _refuse_gaps(looks: list[_Look], n_rows: int, names: list[str] | None) -> No
             raise ValueError(gap_sentence(argument, first.what, first.column, known, count, n_rows, first.row))
 
 
-def _is_frame(X: Any) -> bool:
+def _is_frame(X: Array) -> bool:
     return hasattr(X, "map_partitions") and hasattr(X, "to_delayed") and hasattr(X, "dtypes")
 
 
-def _frame_columns(X: Any) -> list[str] | None:
+def _frame_columns(X: Array) -> list[str] | None:
     """Names of a frame's columns, when all of them are text as scikit-learn wants them; its columns must be numbers."""
     if not _is_frame(X) or X.ndim != 2:
         return None
@@ -219,7 +224,7 @@ def _frame_columns(X: Any) -> list[str] | None:
     return names if all(isinstance(name, str) for name in names) else None
 
 
-def _as_array(name: str, values: Any, cluster: Cluster | None) -> Any:
+def _as_array(name: str, values: Array, cluster: Cluster | None) -> Any:
     """A Dask array of floats, with chunks of known length, of a Dask array, frame or series."""
     import dask.array as da
 
@@ -268,11 +273,11 @@ def _float_type(kinds: list[Any]) -> Any:
     return np.dtype(np.float32) if all(str(kind).lower() == "float32" for kind in kinds) else np.dtype(np.float64)
 
 
-def _weight_type(sample_weight: Any) -> Any:
+def _weight_type(sample_weight: Array | None) -> Any:
     return _float_type([getattr(sample_weight, "dtype", np.float64)])
 
 
-def _aligned(name: str, values: Any, n_rows: int, ends: list[int], cluster: Cluster | None) -> Any:
+def _aligned(name: str, values: Array, n_rows: int, ends: list[int], cluster: Cluster | None) -> Any:
     """Targets or weights in float64, cut like the inputs; small enough to be passed from memory, too."""
     import dask.array as da
 
@@ -293,11 +298,11 @@ def _aligned(name: str, values: Any, n_rows: int, ends: list[int], cluster: Clus
     return _recut(array.astype(np.float64, copy=False), ends)
 
 
-def _fits(held: NDArray, n_rows: int) -> bool:
+def _fits(held: np.ndarray, n_rows: int) -> bool:
     return held.ndim > 0 and len(held) == n_rows
 
 
-def _recut(array: Any, ends: list[int]) -> Any:
+def _recut(array: Array, ends: list[int]) -> Any:
     """Chunks of rows that end where they should.
 
     By tasks and never by a shuffle: its pieces are not computed again when a worker is lost.
@@ -306,11 +311,11 @@ def _recut(array: Any, ends: list[int]) -> Any:
     return array if array.chunks == chunks else array.rechunk(chunks, method="tasks")
 
 
-def _blocks(array: Any) -> list[Any]:
+def _blocks(array: Array) -> list[Any]:
     return list(array.to_delayed().ravel())
 
 
-def predict_lazily(model: Any, X: Any) -> Any:
+def predict_lazily(model: "FittedRegressor", X: Array) -> Any:
     """Predictions for a Dask array or frame as a Dask array of float64, cut like X; nothing is computed yet.
 
     Chunks of a frame, whose lengths Dask does not know, stay of unknown length.
@@ -342,7 +347,7 @@ def predict_lazily(model: Any, X: Any) -> Any:
     return da.concatenate(outputs, allow_unknown_chunksizes=True)
 
 
-def _predict_piece(model: Any, piece: Any, widths: tuple[int, ...]) -> NDArray[np.float64]:
+def _predict_piece(model: "FittedRegressor", piece: Array, widths: tuple[int, ...]) -> NDArray[np.float64]:
     if len(piece) == 0:
         return np.empty((0, *widths))
     with single_threaded_blas():

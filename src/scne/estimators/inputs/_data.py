@@ -1,11 +1,11 @@
 """The door: what users pass becomes rows, or a sentence says why not."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +15,23 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from scne.estimators.inputs._weight_scale import SettledWeights, scaled_weights
 from scne.fitting import Checkpoint, MemoryPlan, TrainingData, check_target_sizes, refuse_unfit_arrays
 from scne.passes import DeviceEngine, Engine
-from scne.rows import ArrayRows, WeightScale, all_finite, is_foreign
+from scne.rows import Array, ArrayRows, WeightScale, all_finite, is_foreign
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from scne.rows import FileRows
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def is_dask_collection(X: Any) -> bool:
+def is_dask_collection(X: object) -> bool:
     """Whether X is a Dask collection; asked without loading Dask for those who do not use it."""
     dask = sys.modules.get("dask")
     return dask is not None and bool(dask.is_dask_collection(X))
 
 
-def is_file_rows(X: Any) -> bool:
+def is_file_rows(X: object) -> "TypeGuard[FileRows]":
     """Whether X was made by `open_rows`; asked without loading Arrow for those who never use files."""
     return type(X).__name__ == "FileRows" and type(X).__module__.startswith("scne.rows")
 
@@ -55,12 +60,12 @@ def all_or_nothing(fit: Method) -> Method:
 class GivenRows:
     """What a user passed to fit."""
 
-    X: Any
-    y: Any
-    sample_weight: Any = None
-    X_val: Any = None
-    y_val: Any = None
-    client: Any = None
+    X: Array
+    y: Array | None
+    sample_weight: Array | None = None
+    X_val: Array | None = None
+    y_val: Array | None = None
+    client: "Client | None" = None
 
 
 def check_training_data(
@@ -130,7 +135,9 @@ def check_training_data(
     )
 
 
-def watched_rows(estimator: BaseEstimator, X_val: Any, y_val: Any, rows: ArrayRows) -> ArrayRows | None:
+def watched_rows(
+    estimator: BaseEstimator, X_val: Array | None, y_val: Array | None, rows: ArrayRows
+) -> ArrayRows | None:
     """Validation rows that the user gave, checked against those of the fit."""
     if (X_val is None) != (y_val is None):
         passed, missing = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
@@ -147,7 +154,7 @@ def watched_rows(estimator: BaseEstimator, X_val: Any, y_val: Any, rows: ArrayRo
     return watched
 
 
-def check_prediction_inputs(estimator: BaseEstimator, X: Any) -> Any:
+def check_prediction_inputs(estimator: BaseEstimator, X: Array) -> Any:
     """Validate X (n, d) against the columns seen in fit."""
     if is_foreign(X):
         from scne.estimators.inputs._tensors import check_tensor_inputs
@@ -179,9 +186,9 @@ class CheckedRows(NamedTuple):
 
 def checked_rows(
     estimator: BaseEstimator,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
+    X: Array,
+    y: Array | None,
+    sample_weight: Array | None,
     reset: bool,
     suffix: str = "",
     engine: Engine | None = None,
@@ -225,7 +232,7 @@ def checked_rows(
 
 
 def _checked_weights(
-    X: NDArray, sample_weight: Any, known: WeightScale | None
+    X: np.ndarray, sample_weight: Array | None, known: WeightScale | None
 ) -> tuple[NDArray[np.float64] | None, WeightScale | None]:
     if isinstance(sample_weight, SettledWeights):
         return sample_weight.values, None
@@ -238,7 +245,7 @@ def _checked_weights(
     return scaled.values, scaled.scale
 
 
-def _refuse_gaps(name: str, values: NDArray, column_names: Any) -> None:
+def _refuse_gaps(name: str, values: np.ndarray, column_names: Sequence[str] | None) -> None:
     """NaN and infinity are refused by column, so that the user knows where to look."""
     if all_finite(values):
         return
@@ -249,7 +256,9 @@ def _refuse_gaps(name: str, values: NDArray, column_names: Any) -> None:
     raise ValueError(gap_sentence(name, what, column, column_names, count, len(values), row))
 
 
-def gap_sentence(name: str, what: str, column: int, column_names: Any, count: int, n_rows: int, row: int) -> str:
+def gap_sentence(
+    name: str, what: str, column: int, column_names: Sequence[str] | None, count: int, n_rows: int, row: int
+) -> str:
     """What is wrong with a column of an argument, and where to look."""
     where = f"column {column}" if column_names is None else f"column {column_names[column]!r}"
     return (
@@ -258,7 +267,7 @@ def gap_sentence(name: str, what: str, column: int, column_names: Any, count: in
     )
 
 
-def check_target(name: str, y: Any) -> None:
+def check_target(name: str, y: Array | None) -> None:
     """What scikit-learn says of targets does not name the argument; the rest is left to it."""
     if y is None:
         return
@@ -275,7 +284,7 @@ def check_target(name: str, y: Any) -> None:
 
 
 @contextmanager
-def _naming_columns(X: Any, argument: str) -> Iterator[None]:
+def _naming_columns(X: Array, argument: str) -> Iterator[None]:
     """Turn conversion errors into a sentence that names the argument, and in a frame the column."""
     if type(X).__name__ == "LazyFrame":
         raise TypeError(f"{argument} is a lazy frame, whose rows are not read yet; pass {argument}.collect() instead.")
@@ -302,13 +311,13 @@ def no_numbers(column: str, argument: str) -> str:
     )
 
 
-def _column_names(X: Any) -> list[Any]:
+def _column_names(X: Array) -> list[Any]:
     names = getattr(X, "column_names", None)
     names = getattr(X, "columns", None) if names is None else names
     return [] if names is None else list(names)
 
 
-def _first_date_column(X: Any) -> str | None:
+def _first_date_column(X: Array) -> str | None:
     kinds = getattr(X, "dtypes", None)
     if kinds is None or not _column_names(X):
         return None
@@ -318,7 +327,7 @@ def _first_date_column(X: Any) -> str | None:
     return None
 
 
-def _first_text_column(X: Any) -> str | None:
+def _first_text_column(X: Array) -> str | None:
     for name in _column_names(X):
         values = np.asarray(X[name])
         if values.dtype.kind in "mM":

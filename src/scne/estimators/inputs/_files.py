@@ -34,9 +34,10 @@ from scne.passes import (
     rows_on_cluster,
     stripe_rows,
 )
-from scne.rows import ArrayRows, FeatureGroup, RowSource, release_memory
+from scne.rows import Array, ArrayRows, FeatureGroup, RowSource, release_memory
 
 if TYPE_CHECKING:
+    from scne.estimators._regressor import FittedRegressor
     from scne.rows import Encoder, EncoderLearner, FileRows
 
 # Rows of the sample that are encoded at a time.
@@ -196,11 +197,11 @@ class _NumberedBatch:
     """A batch, and the number of its first row."""
 
     start: int
-    batch: Any
+    batch: Array
 
     @property
     def nbytes(self) -> int:
-        return self.batch.nbytes
+        return int(self.batch.nbytes)
 
 
 def _look_through(
@@ -247,7 +248,7 @@ def _look_through(
     return _Looked(learned, lambda most: drawer.finish(most).table, plans[0])
 
 
-def _first_keys(drawn: Any, n_rows: int, size: int | None, most: int | None, seed: int) -> Any:
+def _first_keys(drawn: Array, n_rows: int, size: int | None, most: int | None, seed: int) -> Any:
     """Those of the drawn rows that a smaller sample holds."""
     if most is None or most >= drawn.num_rows:
         return drawn
@@ -257,7 +258,7 @@ def _first_keys(drawn: Any, n_rows: int, size: int | None, most: int | None, see
     return drawn.take(np.searchsorted(held, sample_positions(n_rows, most, seed)))
 
 
-def _encoded_sample(files: "FileRows", encoder: "Encoder", drawn: Any) -> ArrayRows:
+def _encoded_sample(files: "FileRows", encoder: "Encoder", drawn: Array) -> ArrayRows:
     """The drawn rows encoded, a piece at a time; each piece is let go once it is."""
     from scne.rows import numbers
 
@@ -288,7 +289,7 @@ def _source(files: "FileRows", encoder: "Encoder", cluster: Cluster | None) -> R
     return encoded_rows(files, encoder) if cluster is None else rows_on_cluster(files, encoder, cluster)
 
 
-def predict_batches(model: Any, files: "FileRows") -> Iterator[tuple[Any, NDArray[np.float64]]]:
+def predict_batches(model: "FittedRegressor", files: "FileRows") -> Iterator[tuple[Any, NDArray[np.float64]]]:
     """Record batches of files with a fitted model's predictions (n, q) for them, in the order of the rows."""
     files = files.read_as(model.encoder_)
     total = files.count_rows()
@@ -302,14 +303,14 @@ def predict_batches(model: Any, files: "FileRows") -> Iterator[tuple[Any, NDArra
             yield batch, outputs
 
 
-def predict_files(model: Any, files: "FileRows") -> NDArray[np.float64]:
+def predict_files(model: "FittedRegressor", files: "FileRows") -> NDArray[np.float64]:
     """Predictions (n, q) of all rows of files."""
     if not hasattr(model, "encoder_"):
         raise ValueError("This model was fitted on arrays, not on files, and does not know the columns of files.")
     return np.concatenate([outputs for _, outputs in predict_batches(model, files)])
 
 
-def _to_json(value: Any) -> NDArray[np.uint8]:
+def _to_json(value: object) -> NDArray[np.uint8]:
     return np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
 
 

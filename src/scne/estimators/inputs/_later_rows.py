@@ -1,7 +1,7 @@
 """The door for rows that come to a model after its fit: checked against the columns and targets that it knows."""
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,12 @@ from scne.fitting import LaterRows
 from scne.passes import stripe_rows
 from scne.rows import ArrayRows, SampledRows, WeightScale, is_foreign
 
+if TYPE_CHECKING:
+    from scne.estimators._regressor import FittedRegressor
+
 
 def later_rows(
-    model: Any, given: GivenRows, sample_size: int | None, seed: int, weight_scale: WeightScale | None
+    model: "FittedRegressor", given: GivenRows, sample_size: int | None, seed: int, weight_scale: WeightScale | None
 ) -> LaterRows:
     """Check rows against a fitted model, of which nothing changes.
 
@@ -49,7 +52,7 @@ def later_rows(
     return LaterRows(rows, lambda: rows.take(positions).in_numpy(), checked.weight_scale)
 
 
-def _rows_in_memory(model: Any, given: GivenRows, weight_scale: WeightScale | None) -> CheckedRows:
+def _rows_in_memory(model: "FittedRegressor", given: GivenRows, weight_scale: WeightScale | None) -> CheckedRows:
     if not is_foreign(given.X):
         return checked_rows(model, given.X, given.y, given.sample_weight, reset=False, weight_scale=weight_scale)
     from scne.estimators.inputs._tensors import check_tensors
@@ -62,7 +65,7 @@ def _rows_in_memory(model: Any, given: GivenRows, weight_scale: WeightScale | No
 
 
 def _later_files(
-    model: Any, given: GivenRows, sample_size: int | None, seed: int, weight_scale: WeightScale | None
+    model: "FittedRegressor", given: GivenRows, sample_size: int | None, seed: int, weight_scale: WeightScale | None
 ) -> LaterRows:
     files = given.X
     for name in ("y", "sample_weight"):
@@ -90,10 +93,11 @@ def _positions(n_rows: int, size: int | None, seed: int) -> NDArray[np.int64]:
     # Arrow comes with it, which those with few rows in memory need not wait for.
     from scne.rows import sample_positions
 
-    return sample_positions(n_rows, size, seed)
+    positions: NDArray[np.int64] = sample_positions(n_rows, size, seed)
+    return positions
 
 
-def _check_columns(model: Any, n_columns: int, names: list[str] | None) -> None:
+def _check_columns(model: "FittedRegressor", n_columns: int, names: list[str] | None) -> None:
     if n_columns != model.n_features_in_:
         raise ValueError(
             f"X has {n_columns} features, but {type(model).__name__} is expecting {model.n_features_in_} features as "
@@ -108,7 +112,7 @@ def _check_columns(model: Any, n_columns: int, names: list[str] | None) -> None:
         )
 
 
-def _check_outputs(model: Any, rows: ArrayRows) -> None:
+def _check_outputs(model: "FittedRegressor", rows: ArrayRows) -> None:
     assert rows.targets is not None
     known = model.fitted_.n_outputs
     if rows.targets.shape[1] != known:

@@ -1,16 +1,25 @@
 """The door for rows on which a fitted model's columns are shuffled."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scne.estimators.inputs._data import checked_rows, is_dask_collection, is_file_rows
 from scne.passes import stripe_rows
-from scne.rows import ArrayRows, SampledRows
+from scne.rows import Array, ArrayRows, SampledRows
+
+if TYPE_CHECKING:
+    from scne.estimators._regressor import FittedRegressor
+    from scne.rows import FileRows
 
 
 def rows_to_shuffle(
-    model: Any, X: Any, y: Any, sample_weight: Any, max_rows: int | None, generator: np.random.RandomState
+    model: "FittedRegressor",
+    X: Array,
+    y: Array | None,
+    sample_weight: Array | None,
+    max_rows: int | None,
+    generator: np.random.RandomState,
 ) -> ArrayRows:
     """At most `max_rows` rows with their targets, encoded, for a fitted model."""
     seed = int(generator.randint(np.iinfo(np.int32).max))
@@ -33,7 +42,14 @@ def rows_to_shuffle(
     return rows
 
 
-def _file_rows(model: Any, files: Any, y: Any, sample_weight: Any, max_rows: int | None, seed: int) -> ArrayRows:
+def _file_rows(
+    model: "FittedRegressor",
+    files: "FileRows",
+    y: Array | None,
+    sample_weight: Array | None,
+    max_rows: int | None,
+    seed: int,
+) -> ArrayRows:
     from scne.rows import encoded_rows, sample_positions
 
     if y is not None or sample_weight is not None:

@@ -1,7 +1,5 @@
 """The door for arrays of other libraries: they are checked where they live, and never copied through this process."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
@@ -60,7 +58,9 @@ def check_tensor_inputs(X: Array, n_columns: int) -> Array:
     return X
 
 
-def _checked(X: Array, y: Any, sample_weight: Any, suffix: str, weight_scale: WeightScale | None = None) -> CheckedRows:
+def _checked(
+    X: Array, y: Array | None, sample_weight: Array | None, suffix: str, weight_scale: WeightScale | None = None
+) -> CheckedRows:
     name, target = f"X{suffix}", f"y{suffix}"
     _check_matrix(name, X)
     for argument, values in ((target, y), ("sample_weight", sample_weight)):

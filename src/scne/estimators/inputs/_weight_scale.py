@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.passes import Cluster, ClusterRows, announce, computed, file_partitions, stripe_rows
-from scne.rows import UNIT_SCALE, WeightFacts, WeightScale, check_weight_size, learn_weight_scale, weight_facts
+from scne.rows import UNIT_SCALE, Array, WeightFacts, WeightScale, check_weight_size, learn_weight_scale, weight_facts
 
 if TYPE_CHECKING:
     from scne.rows import FileRows
@@ -35,7 +35,7 @@ class ScaledWeights:
     scale: WeightScale
 
 
-def scaled_weights(weights: NDArray, known: WeightScale | None = None) -> ScaledWeights:
+def scaled_weights(weights: np.ndarray, known: WeightScale | None = None) -> ScaledWeights:
     """Weights that were checked as numbers of rows, by a scale that is known or by their own.
 
     Examples
@@ -57,7 +57,7 @@ def _all_ones(facts: WeightFacts, scale: WeightScale, n_rows: int) -> bool:
 
 
 def scaled_collection(
-    weights: Any, dtype: Any, cluster: Cluster | None, known: WeightScale | None
+    weights: Array, dtype: Any, cluster: Cluster | None, known: WeightScale | None
 ) -> tuple[Any | None, WeightScale]:
     """A Dask array of weights in chunks as numbers of rows, or None where all are 1, and their scale.
 
@@ -78,7 +78,7 @@ def scaled_collection(
     return weights.map_blocks(scale.apply, dtype=np.float64), scale
 
 
-def _facts_of_usable(weights: NDArray, dtype: Any) -> WeightFacts:
+def _facts_of_usable(weights: np.ndarray, dtype: Any) -> WeightFacts:
     return weight_facts(weights[np.isfinite(weights)].astype(dtype))
 
 
@@ -114,6 +114,6 @@ def _facts_of_files(files: "FileRows", cluster: Cluster | None) -> Iterator[Weig
         yield found
 
 
-def _facts_of_batch(batch: Any) -> WeightFacts:
+def _facts_of_batch(batch: Array) -> WeightFacts:
     weights = batch.column(0).to_numpy(zero_copy_only=False)
     return weight_facts(weights if weights.dtype.kind == "f" else weights.astype(np.float64))
