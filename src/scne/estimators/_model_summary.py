@@ -146,9 +146,7 @@ def _summary(named: Any, n_bytes: int) -> ModelSummary:
         estimator=type(named).__name__,
         groups=groups,
         decorrelation=float(solved.decorrelation) if ensemble else None,
-        ridge=tuple(float(ridge) for ridge in solved.ridge)
-        if ensemble
-        else tuple(map(float, np.atleast_1d(model.ridge))),
+        ridge=tuple(float(ridge) for ridge in solved.ridge) if ensemble else (float(getattr(model, "ridge", 0.0)),),
         solver=solved.solution.solver if ensemble else None,
         status=solved.solution.message if ensemble else None,
         n_iter=int(solved.solution.n_iter) if ensemble else None,

@@ -6,8 +6,6 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._attributes import EnsembleAttributes
@@ -32,7 +30,7 @@ from scne.fitting import (
     reweighted,
 )
 from scne.passes import Engine
-from scne.rows import all_columns, resolve_groups
+from scne.rows import Array, all_columns, resolve_groups
 
 if TYPE_CHECKING:
     from scne.rows import FileRows
@@ -347,11 +345,12 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
         unknown = sorted(set(settings) - set(allowed))
         if unknown:
             raise TypeError(f"reweighted got {unknown[0]!r}, but it takes only {', '.join(allowed)}.")
-        model, other = self._with_sums(), copy.copy(self).set_params(**settings)
+        model, other = self._with_sums(), copy.copy(self)
+        other.set_params(**settings)
         other.fitted_ = reweighted(model, other._weight_settings(list(self.groups_)))
         return other
 
-    def predict_members(self, X: Table) -> NDArray[np.float64]:
+    def predict_members(self, X: Table) -> Array:
         """Every network's own output, whose mean over the networks is `predict`.
 
         Parameters

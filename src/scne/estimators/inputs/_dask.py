@@ -347,7 +347,7 @@ def predict_lazily(model: "FittedRegressor", X: Array) -> Any:
     return da.concatenate(outputs, allow_unknown_chunksizes=True)
 
 
-def _predict_piece(model: "FittedRegressor", piece: Array, widths: tuple[int, ...]) -> NDArray[np.float64]:
+def _predict_piece(model: "FittedRegressor", piece: Array, widths: tuple[int, ...]) -> Array:
     if len(piece) == 0:
         return np.empty((0, *widths))
     with single_threaded_blas():
