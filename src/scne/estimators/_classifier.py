@@ -86,30 +86,8 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
     -----
     Classification takes arrays, data frames and tensors in memory, not rows in files or Dask collections.
 
-    Accuracy and log loss of this class as it is by default, of logistic regression on standardised columns and of
-    `HistGradientBoostingClassifier`; means of three random splits (two for 5,000 rows), nothing tuned for a set.
-    (The constants of the map were chosen on other splits of these sets and five more.) The last four are of
-    `make_classification` with 2, 5, 2 and 4 classes, the last one with rare ones.
-
-    ============== ============= ============= =============
-    training rows  SCNE          logistic      boosting
-    ============== ============= ============= =============
-    iris, 112      0.930  0.256  0.939  0.180  0.921  0.634
-    wine, 133      0.985  0.064  0.970  0.070  0.970  0.069
-    cancer, 426    0.974  0.095  0.977  0.074  0.974  0.078
-    digits, 1,347  0.977  0.081  0.970  0.088  0.977  0.090
-    made, 300      0.824  0.439  0.744  0.531  0.820  0.537
-    made, 1,000    0.659  0.955  0.525  1.212  0.680  1.267
-    made, 5,000    0.842  0.375  0.614  0.657  0.832  0.395
-    made, 5,000    0.860  0.435  0.720  0.770  0.856  0.507
-    ============== ============= ============= =============
-
-    Fits take longer than those of the others: seconds where they take a fraction of one. trend="judged", the default,
-    and "none" came out alike (mean log loss of thirteen sets 0.334 and 0.335).
-
-    One map serves all classes, and few held-out rows make it rough: on three classes of known probabilities, with 600
-    of 4,000 rows held out, the mean gap of predicted and true probabilities was 0.018 over tenths of the rows, and up
-    to 0.07 in the tenth that a class is most probable in.
+    docs/classification.md has accuracy and log loss beside those of other classifiers, and how far probabilities can be
+    trusted.
 
     Examples
     --------

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from scne.estimators._regressor import FittedRegressor
+from scne.estimators._learning_on import LearningRegressor
 from scne.fitting import (
     LARGEST_RIDGE,
     FitPlan,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from scne.rows import FileRows
 
 
-class NetworkRegressor(FittedRegressor):
+class NetworkRegressor(LearningRegressor):
     """Base of `SCNRegressor` and `RVFLRegressor`: subclasses say how a hidden layer is found."""
 
     ridge: float

@@ -2,7 +2,6 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
@@ -12,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._attributes import FittedAttributes
@@ -28,38 +26,30 @@ from scne.estimators.inputs._data import (
     is_file_rows,
 )
 from scne.estimators.inputs._files import predict_files
-from scne.estimators.inputs._later_rows import later_rows
 from scne.estimators.inputs._rows_to_shuffle import rows_to_shuffle
 from scne.estimators.inputs._types import RandomState, Table
 from scne.explain import Described, PermutationImportances, paragraph, permutation_importances, shares, total_effects
 from scne.fitting import (
     BASIS_BYTES,
-    MOST_ERRORS,
     FitPlan,
     FittedNetworks,
     HeldOutOutputs,
-    MemberPlan,
     MemoryPlan,
     PredictionInterval,
     TrainingData,
-    WeightSettings,
     around,
-    as_float,
     check_fixed_seed,
-    check_gram_fits,
     check_integer,
     check_threads,
     fit_identity,
     fit_networks,
-    grown,
     half_widths,
     keeping,
     open_engine,
     placed,
-    updated,
 )
 from scne.passes import Engine, logging_stages
-from scne.rows import UNIT_SCALE, Array
+from scne.rows import Array
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -68,12 +58,6 @@ if TYPE_CHECKING:
     from scne.fitting import Checkpoint
     from scne.models import ExportPlan
     from scne.rows import FileRows
-
-
-def _sums_are_kept(model: Any) -> bool:
-    if getattr(model, "matrix_free", False):
-        raise AttributeError("matrix_free is True, but partial_fit adds to the Gram matrix; use matrix_free=False.")
-    return True
 
 
 class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, ABC):
@@ -99,14 +83,6 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
     @abstractmethod
     def _memory_plan(self, files: "FileRows", threads: int) -> MemoryPlan:
         """How a fit on files keeps to its memory budget."""
-
-    @abstractmethod
-    def _member_plans(self) -> Sequence[MemberPlan]:
-        """How each of the fitted networks was built."""
-
-    @abstractmethod
-    def _later_weights(self) -> WeightSettings:
-        """How output weights are solved again, with the lambda and the ridges of the fit."""
 
     def _check_given(self, given: GivenRows) -> None:
         """Refuse rows that do not go together with the parameters."""
@@ -195,130 +171,6 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
             columns = replace(self.fitted_.columns, data=facts)
             self.fitted_ = replace(self.fitted_, columns=columns, memory_note=note)
         return held_out
-
-    @available_if(_sums_are_kept)
-    def partial_fit(
-        self, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, forgetting: float = 1.0
-    ) -> Self:
-        """Learn from more rows, without those of the fit.
-
-        The first call on an unfitted model is a `fit`. Later ones leave the hidden layers, the scalings, lambda and
-        the ridges (in absolute numbers) as they are, add the sums of the new rows to the Gram system, and solve the
-        output weights again. The result is that of one system of all rows with the same hidden layers, whatever the
-        batches were: the sums agree to rounding, and with a ridge that is not tiny predictions do to nine digits.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, or rows in files
-            With the columns of the first call. One row is enough, but for the first call. Files can follow a first
-            call on files, and their columns become numbers as they did there.
-        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-        sample_weight : array-like of shape (n_rows,), optional
-            On the scale of the first call: equal weights are equal shares in all calls, and multiplying those of all
-            calls by a number changes nothing. A row without a weight counts as one row, beside weights too; after a
-            first call without weights a row of weight 2 counts as two rows.
-        forgetting : float in (0, 1], default=1.0
-            The weight of every older row is multiplied by it, before the new rows count in full: after k calls more a
-            row counts f^k. Beside fewer rows the same ridge weighs more.
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        Pass rows that are new: before they are added, the model's errors on them join those from which intervals come
-        (`calibration_`). docs/streaming.md says what stays as the first call found it. A call that fails leaves the
-        model as it was.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scne import RVFLRegressor
-        >>> X = np.random.default_rng(0).uniform(-3, 3, (400, 1))
-        >>> y = np.sin(X[:, 0])
-        >>> model = RVFLRegressor(30, scope=10, random_state=0)
-        >>> for start in range(0, 400, 100):
-        ...     model = model.partial_fit(X[start : start + 100], y[start : start + 100])
-        >>> model.n_rows_, model.score(X, y) > 0.999
-        (400, True)
-        """
-        forgetting = check_forgetting(forgetting)
-        if not hasattr(self, "fitted_"):
-            return self.fit(X, y, sample_weight)
-        model = self._with_sums()
-        # Rows that follow count beside those of the fit.
-        batch = later_rows(self, GivenRows(X, y, sample_weight), MOST_ERRORS, 0, model.weight_scale or UNIT_SCALE)
-        engine = open_engine(self.device, self.precision, self.n_jobs, X)
-        self.fitted_ = updated(model, batch, forgetting, self._later_weights(), engine, check_threads(self.n_jobs))
-        return self
-
-    def add_nodes(self, n: int, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow every network by up to n hidden nodes, then solve the output weights on the rows that are given.
-
-        The search is that of `fit` (SC-III), continued: pools of candidates, the supervisory inequality and the
-        criterion are the base model's, and with the rows and the seed of the fit a network gets the nodes that a
-        larger `max_hidden` would have given it (unless it holds out rows, or was tuned). The networks of an ensemble
-        take turns, n nodes each: a network is grown against what the mean of all networks leaves of the target, with
-        its own nodes free to be weighted anew and the new nodes of the networks before it counted in. New nodes of
-        RVFL networks are drawn at random, as the others were. New nodes are not tuned, and present ones stay as they
-        are.
-
-        Parameters
-        ----------
-        n : int
-            Nodes for each network. It gets fewer when its search stops before (see `stop_reason_`, or the `search` of
-            an ensemble's members).
-        X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, or rows in files
-            All rows that the model is to know afterwards: no sums of older ones with the new nodes exist, so what
-            they had taught the output weights is gone. Usually the rows of the fit, or a store of recent rows.
-        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-        sample_weight : array-like of shape (n_rows,), optional
-            As in `fit`. Their scale is the model's from now on.
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        lambda, the ridges, the scalings and the trend stay. A base model with a `validation_fraction` holds out rows of
-        these, out of the search and for `calibration_`; without one intervals wait for a `partial_fit`. With ridge 0
-        what the weights minimise, Eq. (20) summed over the networks, does not rise on these rows.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scne import SCNRegressor
-        >>> X = np.linspace(-3, 3, 200)[:, None]
-        >>> y = np.sin(4 * X[:, 0])
-        >>> model = SCNRegressor(5, random_state=0).fit(X, y)
-        >>> before = model.score(X, y)
-        >>> model.add_nodes(15, X, y).n_hidden_
-        20
-        >>> before < 0.9 < 0.99 < model.score(X, y)
-        True
-        """
-        check_is_fitted(self)
-        check_integer("n", n, 1)
-        if getattr(self, "matrix_free", False):
-            raise ValueError("matrix_free is True, but nodes are added with the Gram matrix; use matrix_free=False.")
-        check_gram_fits([layer.n_outputs + n for layer in self.fitted_.layers])
-        template, seed = self._template(), draw_seed(self.random_state)
-        rows = later_rows(self, GivenRows(X, y, sample_weight), template.search_rows, seed, None)
-        self.fitted_ = grown(
-            self.fitted_,
-            self._member_plans(),
-            n,
-            rows,
-            template.validation_fraction,
-            seed,
-            self._later_weights(),
-            self.precision,
-            open_engine(self.device, self.precision, self.n_jobs, X),
-            check_threads(self.n_jobs),
-        )
-        return self
 
     @overload
     def predict(self, X: Table, interval: None = None) -> Array: ...
@@ -493,11 +345,3 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
 def draw_seed(random_state: RandomState) -> int:
     """One whole number that names every random stream of a fit."""
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def check_forgetting(value: object) -> float:
-    """A number above 0 and up to 1."""
-    number = as_float(value)
-    if number is None or not 0.0 < number <= 1.0:
-        raise ValueError(f"forgetting is {value!r}, but it must be a number above 0 and not above 1.")
-    return number

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self, cast, get_args
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._attributes import EnsembleAttributes
+from scne.estimators._learning_on import LearningRegressor
 from scne.estimators._network import NetworkRegressor
-from scne.estimators._regressor import FittedRegressor
 from scne.estimators._scn import SCNRegressor
 from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
 from scne.estimators.inputs._types import Groups, RandomState, Ridge, Table
@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from scne.rows import FileRows
 
 NETWORKS = ("across", "per group")
+# Parameters of base models that all networks of an ensemble have in common.
+SHARED = frozenset({"scaling", "target_scaling", "validation_fraction", "search_rows"})
 
 
-class SCNERegressor(EnsembleAttributes, FittedRegressor):
+class SCNERegressor(EnsembleAttributes, LearningRegressor):
     """An ensemble of networks, one per group of columns, that are decorrelated by negative correlation learning.
 
     The output is the mean (1/M) sum_m H_m b_m of M networks. Their hidden layers are found one by one, each on its own
@@ -76,8 +78,7 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
         and 3; "auto" is "cholesky", or "pinv" when every ridge is zero.
     decorrelation : "auto" or float in [0, M/(M-1)), default="auto"
         lambda of the paper; "auto" takes the least error on the validation rows, or without any the least score of
-        generalised cross-validation. (The DNNE code of 2014 means
-        half of this lambda by the same letter.)
+        generalised cross-validation. (The DNNE code of 2014 means half of this lambda by the same letter.)
     ridge : "auto", float, or one float per group, default="auto"
         r_m of Remark 2, added to the diagonal of H_m'H_m.
     max_iter : int, default=100
@@ -130,8 +131,7 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
     held_out_ : HeldOutSums or None
         The same sums over the rows that were held out to choose on.
     calibration_ : ndarray of shape (m, n_outputs) or None
-        Absolute errors on the held-out rows of weights solved without them, in units of y, ascending; at most 10,000
-        of them, evenly spaced. Prediction intervals come from these.
+        Absolute errors on the held-out rows of weights solved without them, in units of y, ascending; at most 10,000.
     n_rows_ : int
         Rows of the fit, and of every `partial_fit` since.
 
@@ -228,13 +228,16 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
             if not isinstance(base, NetworkRegressor):
                 raise TypeError(f"estimator is {base!r}, but it must be an SCNRegressor, an RVFLRegressor or None.")
             base._for_group(None)._check_parameters()
-            for name in ("scaling", "target_scaling", "validation_fraction", "search_rows"):
-                mine, first = getattr(base, name, None), getattr(bases[0], name, None)
-                if mine != first:
+        # Networks that are searched say which rows are; those that are drawn need none.
+        template = max(bases, key=lambda base: isinstance(base, SCNRegressor))
+        for base in bases:
+            for name in SHARED.intersection(base.get_params(deep=False)):
+                if getattr(base, name) != getattr(template, name):
                     raise ValueError(
-                        f"The estimators have {name}={first!r} and {name}={mine!r}, but all networks share one {name}."
+                        f"The estimators have {name}={getattr(template, name)!r} and {name}={getattr(base, name)!r}, "
+                        f"but all networks share one {name}."
                     )
-        return bases[0]
+        return template
 
     def _bases(self) -> Mapping[str | None, NetworkRegressor]:
         """The base model of each group, by its name, or of all of them."""
