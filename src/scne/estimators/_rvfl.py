@@ -28,12 +28,9 @@ class RVFLRegressor(NetworkRegressor):
     target_scaling : {"0-1", "standard", "none"}, default="standard"
         How targets are scaled inside. Predictions have y's own units.
     device : str or None, default=None
-        Where the work is done: "cuda" or "cuda:1" on an NVIDIA GPU through PyTorch (``pip install scne[gpu]``), "auto"
-        on one where there is one, "cpu" on the processor. None works where X lives: tensors of PyTorch and arrays of
-        CuPy stay on their device, everything else is the processor's.
+        Where the work is done: "cuda", "auto", "cpu", or None, which is where X lives (see `SCNRegressor`).
     precision : {"auto", "float32", "tf32", "float64"}, default="auto"
-        Of the sums on a device: "auto" is float64. "float32" and "tf32", whose factors have 11 bits, are faster on many
-        GPUs, and choose no ridge so small that it would show.
+        Of the sums on a device (see `SCNRegressor`).
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it.
     random_state : int, RandomState or None, default=None

@@ -90,13 +90,9 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         Never form the off-diagonal blocks of H'H (identity 6): each iteration reads the rows again instead. For very
         many nodes, with a given decorrelation and ridge and solver "naive", "jacobi", "gauss-seidel" or "cg".
     device : str or None, default=None
-        Where the work is done: "cuda" or "cuda:1" on an NVIDIA GPU through PyTorch (``pip install scne[gpu]``), "auto"
-        on one where there is one, "cpu" on the processor. None works where X lives: tensors of PyTorch and arrays of
-        CuPy stay on their device, everything else is the processor's.
+        Where the work is done: "cuda", "auto", "cpu", or None, which is where X lives (see `SCNRegressor`).
     precision : {"auto", "float32", "tf32", "float64"}, default="auto"
-        In which candidates are compared: on the processor "auto" is float32 from 5,000 rows on and float64 below, on a
-        device float32. Output weights and predictions are float64, unless a device sums in "float32" or "tf32", whose
-        factors have 11 bits: faster on many GPUs, and no ridge is chosen so small that it would show.
+        Of the search, and of the sums on a device (see `SCNRegressor`).
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -322,16 +318,8 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     def reweighted(self, **settings: Any) -> Self:
         """A copy of this fitted ensemble whose output weights are solved again, on the same networks and rows.
 
-        Parameters
-        ----------
-        **settings
-            Any of solver, decorrelation, ridge, max_iter and tol. What is "auto" is chosen by generalised
-            cross-validation here, since the rows are gone.
-
-        Returns
-        -------
-        SCNERegressor
-            Fitted; this one is left as it is.
+        Takes any of solver, decorrelation, ridge, max_iter and tol. What is "auto" is chosen by generalised
+        cross-validation here, since the rows are gone. This ensemble is left as it is.
 
         Examples
         --------
@@ -345,25 +333,16 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         """
         check_is_fitted(self)
         allowed = ("solver", "decorrelation", "ridge", "max_iter", "tol")
-        unknown = sorted(set(settings) - set(allowed))
-        if unknown:
-            raise TypeError(f"reweighted got {unknown[0]!r}, but it takes only {', '.join(allowed)}.")
+        for name in settings:
+            if name not in allowed:
+                raise TypeError(f"reweighted got {name!r}, but it takes only {', '.join(allowed)}.")
         model, other = self._with_sums(), copy.copy(self)
         other.set_params(**settings)
         other.fitted_ = reweighted(model, other._weight_settings(list(self.groups_)))
         return other
 
     def predict_members(self, X: Table) -> Array:
-        """Every network's own output, whose mean over the networks is `predict`.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (M, n_rows) or (M, n_rows, n_outputs), as y was
-        """
+        """Every network's own output, shape (M, n_rows) or (M, n_rows, n_outputs): their mean is `predict`."""
         check_is_fitted(self)
         inputs = check_prediction_inputs(self, X)
         with Engine(check_threads(self.n_jobs)) as engine:
