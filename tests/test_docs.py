@@ -298,3 +298,16 @@ def test_the_ridge_objective_falls_by_what_the_page_says(problem):
     C = H.T @ h
     gain = (e @ h) ** 2 / (h @ h + r - C @ np.linalg.solve(H.T @ H + r * np.eye(H.shape[1]), C))
     assert before - solved(np.column_stack([H, h]))[0] == pytest.approx(gain, rel=1e-9)
+
+
+def test_the_picture_of_the_rooms_shows_every_room():
+    drawn = re.findall(r'class="title"[^>]*>([a-z]+)<', (ROOT / "docs" / "_static" / "rooms.svg").read_text())
+    rooms = [path.name for path in (ROOT / "src" / "scne").iterdir() if (path / "__init__.py").exists()]
+    assert sorted(drawn) == sorted(rooms)
+
+
+def test_the_picture_of_a_fit_names_functions_that_it_calls():
+    source = (ROOT / "src" / "scne" / "fitting" / "_fit.py").read_text()
+    named = re.findall(r'font-family="monospace">(\w+)<', (ROOT / "docs" / "_static" / "fit.svg").read_text())
+    assert len(named) == 6
+    assert all(f"{name}(" in source for name in named)
