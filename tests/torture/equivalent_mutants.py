@@ -18,7 +18,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "2 -> 3",
     ): _WORKSPACE,
     (
-        "ncl/_tridiagonal.py",
+        "ncl/_factors.py",
         "return Tridiagonal(np.diagonal(matrix).copy(), np.zeros(0), np.zeros((0, 0)), np.zeros(0))",
         "0 -> 1",
     ): _WORKSPACE,
@@ -28,7 +28,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "1 -> 2",
     ): _WORKSPACE,
     (
-        "ncl/_tridiagonal.py",
+        "ncl/_factors.py",
         "least_pivot = p * EPS * diagonal.max(axis=1, initial=0.0)",
         "0.0 -> 1.0",
     ): "what counts as singular too early is solved by its eigenvectors, with the same result",
