@@ -7,17 +7,27 @@ from scne.rows._arrays import (
     MOST,
     Array,
     all_finite,
+    ascending,
     cast,
+    content_keys,
     device_of,
     is_foreign,
     is_numpy,
+    keys_in_numpy,
     like,
     namespace_of,
     to_numpy,
 )
-from scne.rows._blocks import ArrayRows, RowBlock, RowSource, other_places
-from scne.rows._changed import ChangedRows, RowsOf, SampledRows, stacked
-from scne.rows._content import ascending, content_keys, keys_in_numpy
+from scne.rows._blocks import (
+    ArrayRows,
+    ChangedRows,
+    RowBlock,
+    RowsOf,
+    RowSource,
+    SampledRows,
+    other_places,
+    stacked,
+)
 from scne.rows._data_error import DataError
 from scne.rows._dates import (
     DATES,
@@ -32,7 +42,6 @@ from scne.rows._groups import FeatureGroup, all_columns, resolve_groups
 from scne.rows._groups_file import read_groups
 from scne.rows._identity import identity_of_files
 from scne.rows._paths import irregular
-from scne.rows._ramps import FULL_DEVIATIONS, RampScaling, learn_ramps
 from scne.rows._release import release_memory
 from scne.rows._row_weights import (
     UNIT_SCALE,
@@ -42,13 +51,12 @@ from scne.rows._row_weights import (
     learn_weight_scale,
     weight_facts,
 )
-from scne.rows._scaling import (
-    INPUT_SCALINGS,
-    SCALINGS,
-    ColumnScaling,
+from scne.rows._scaling import FULL_DEVIATIONS, INPUT_SCALINGS, SCALINGS, ColumnScaling, RampScaling
+from scne.rows._scaling_learner import (
     ColumnStatistics,
     column_statistics,
     input_statistics,
+    learn_ramps,
     learn_scaling,
     target_statistics,
 )

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from scne.rows._arrays import Array, cast, is_foreign, like, namespace_of
 from scne.rows._blocks import ArrayRows
-from scne.rows._ramps import RampScaling, learn_ramps
-from scne.rows._scaling import ColumnScaling, column_statistics, learn_scaling
+from scne.rows._scaling import ColumnScaling, RampScaling
+from scne.rows._scaling_learner import column_statistics, learn_ramps, learn_scaling
 
 DATES: tuple[str, ...] = ("calendar", "numbers")
 # A date by the positions of its year, its month and its day.

@@ -23,7 +23,7 @@ from scne.rows._encodings import (
 )
 from scne.rows._files import FileRows
 from scne.rows._level_counts import LevelCounts
-from scne.rows._scaling import ColumnStatistics, Moments, column_statistics, moments
+from scne.rows._scaling_learner import ColumnStatistics, Moments, column_statistics, moments
 from scne.rows._schemas import kind_of
 from scne.rows._strays_in_files import refuse_strays
 
