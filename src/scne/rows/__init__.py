@@ -28,7 +28,7 @@ from scne.rows._blocks import (
     other_places,
     stacked,
 )
-from scne.rows._data_error import DataError
+from scne.rows._data_error import DataError, counted, listed
 from scne.rows._dates import (
     DATES,
     DateColumns,
@@ -129,6 +129,7 @@ __all__ = [
     "check_weight_size",
     "column_statistics",
     "content_keys",
+    "counted",
     "device_of",
     "encoded_rows",
     "find_dates",
@@ -143,6 +144,7 @@ __all__ = [
     "learn_scaling",
     "learn_weight_scale",
     "like",
+    "listed",
     "namespace_of",
     "numbers",
     "open_rows",
