@@ -22,8 +22,8 @@ REPORT_NODES = 300
 class BlockGaussSeidel(IterativeSolver):
     """Algorithm 3: the members are refitted one after the other, each on the newest state of the others.
 
-    It converges on every data set wherever A(lambda) is positive definite, 0 <= lambda < M/(M-1).
-    The parameters are those of `IterativeSolver`.
+    It converges on every data set wherever A(lambda) is positive definite, 0 <= lambda < M/(M-1). As for block Jacobi,
+    the parameters are those of `IterativeSolver`.
 
     Examples
     --------

@@ -67,7 +67,8 @@ if TYPE_CHECKING:
     from scne.rows._encoder import Encoder
     from scne.rows._encoder_learner import EncoderLearner
     from scne.rows._file_parts import FileFacts
-    from scne.rows._files import FileRows, open_rows
+    from scne.rows._files import FileRows
+    from scne.rows._opening import open_rows
     from scne.rows._reading_cost import reading_cost
     from scne.rows._sample import RowSample, SampleDrawer, row_keys, sample_positions
 
@@ -82,7 +83,7 @@ _WITH_ARROW = {
     "SampleDrawer": "_sample",
     "encoded_rows": "_encoded",
     "numbers": "_batches",
-    "open_rows": "_files",
+    "open_rows": "_opening",
     "reading_cost": "_reading_cost",
     "row_keys": "_sample",
     "sample_positions": "_sample",

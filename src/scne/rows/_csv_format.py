@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -195,8 +196,7 @@ def _delimiter(path: Path) -> str:
 
 
 def _is_number(text: str) -> bool:
-    try:
+    with suppress(ValueError):
         float(text)
-    except ValueError:
-        return False
-    return True
+        return True
+    return False
