@@ -69,7 +69,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "whether pages are read ahead decides on memory and speed alone",
     (
         "rows/_scaling.py",
-        "if size.max(initial=0.0) > FULL_DEVIATIONS:",
+        "if size.max(initial=0.0) <= FULL_DEVIATIONS:",
         "0.0 -> 1.0",
     ): "1 is within three deviations as 0 is",
     (

@@ -71,11 +71,19 @@ _dtrsm = _published(cython_blas, "dtrsm", "cccciiddidi")
 
 
 def _call(routine: Callable[..., None], *arguments: str | float | np.ndarray | ctypes.c_int) -> None:
-    """Call a routine of Fortran, which takes everything by its address; `arguments` keeps alive what they point to."""
+    """Call a routine of Fortran, which takes all arguments by their addresses.
+
+    Behind every matrix, or block of one, whose columns are contiguous, stand the numbers from one column to the next.
+    """
     pointers: list[object] = []
     for argument in arguments:
         if isinstance(argument, np.ndarray):
             pointers.append(argument.ctypes.data)
+            if argument.ndim == 2:
+                assert argument.dtype == np.float64
+                assert argument.shape[0] < 2 or argument.strides[0] == argument.itemsize
+                step = argument.strides[1] // argument.itemsize if argument.shape[1] > 1 else 0
+                pointers.append(ctypes.byref(ctypes.c_int(max(1, argument.shape[0], step))))
         elif isinstance(argument, str):
             pointers.append(ctypes.c_char_p(argument.encode()))
         elif isinstance(argument, int):
@@ -83,13 +91,6 @@ def _call(routine: Callable[..., None], *arguments: str | float | np.ndarray | c
         else:
             pointers.append(ctypes.byref(ctypes.c_double(argument) if isinstance(argument, float) else argument))
     routine(*pointers)
-
-
-def _column_stride(matrix: Array) -> int:
-    """Numbers from one column to the next of a matrix, or a block of one, whose columns are contiguous."""
-    assert matrix.dtype == np.float64
-    assert matrix.shape[0] < 2 or matrix.strides[0] == matrix.itemsize
-    return int(max(1, matrix.shape[0], matrix.strides[1] // matrix.itemsize if matrix.shape[1] > 1 else 0))
 
 
 def reduce_to_tridiagonal(matrix: Array) -> tuple[Array, Array, Array]:
@@ -106,8 +107,7 @@ def reduce_to_tridiagonal(matrix: Array) -> tuple[Array, Array, Array]:
         return diagonal, off_diagonal, scales
     diagonal, off_diagonal, scales = np.empty(size), np.empty(size - 1), np.empty(size - 1)
     info, work = ctypes.c_int(), np.empty(size * _BLOCK)
-    stride = _column_stride(matrix)
-    _call(_dsytrd, "L", size, matrix, stride, diagonal, off_diagonal, scales, work, len(work), info)
+    _call(_dsytrd, "L", size, matrix, diagonal, off_diagonal, scales, work, len(work), info)
     assert info.value == 0
     return diagonal, off_diagonal, scales
 
@@ -126,11 +126,7 @@ def apply_reflectors(reflectors: Array, scales: Array, vectors: Array, transpose
         assert code == 0
         return
     info = ctypes.c_int()
-    strides = _column_stride(reflectors), _column_stride(vectors)
-    _call(
-        _dormtr, "L", "L", transposition, size, n_vectors, reflectors, strides[0], scales, vectors, strides[1],
-        work, len(work), info,
-    )  # fmt: skip
+    _call(_dormtr, "L", "L", transposition, size, n_vectors, reflectors, scales, vectors, work, len(work), info)
     assert info.value == 0
 
 
@@ -156,7 +152,7 @@ def solve_tridiagonal(diagonal: Array, off_diagonal: Array, rhs: Array) -> None:
         assert code == 0
         return
     info = ctypes.c_int()
-    _call(_dpttrs, len(diagonal), rhs.shape[1], diagonal, off_diagonal, rhs, _column_stride(rhs), info)
+    _call(_dpttrs, len(diagonal), rhs.shape[1], diagonal, off_diagonal, rhs, info)
     assert info.value == 0
 
 
@@ -172,7 +168,7 @@ def tridiagonal_eigensystem(diagonal: Array, off_diagonal: Array) -> tuple[Array
     vectors = np.empty((size, size), order="F")
     work, integers = np.empty(1 + 4 * size + size**2), np.empty(3 + 5 * size, dtype=np.intc)
     info = ctypes.c_int()
-    _call(_dstevd, "V", size, values, rest, vectors, size, work, len(work), integers, len(integers), info)
+    _call(_dstevd, "V", size, values, rest, vectors, work, len(work), integers, len(integers), info)
     assert info.value == 0
     return values, vectors
 
@@ -186,7 +182,7 @@ def factor_cholesky(matrix: Array) -> int:
         matrix[...], code = lapack.dpotrf(matrix, lower=1, clean=0)
         return int(code)
     info = ctypes.c_int()
-    _call(_dpotrf, "L", len(matrix), matrix, _column_stride(matrix), info)
+    _call(_dpotrf, "L", len(matrix), matrix, info)
     return info.value
 
 
@@ -218,4 +214,4 @@ def solve_triangular(lower: Array, rhs: Array, *, right: bool = False, transpose
         rhs[...] = blas.dtrsm(1.0, lower, rhs, side=int(right), lower=1, trans_a=int(transpose))
         return
     sides = "R" if right else "L", "L", "T" if transpose else "N", "N"
-    _call(_dtrsm, *sides, *rhs.shape, 1.0, lower, _column_stride(lower), rhs, _column_stride(rhs))
+    _call(_dtrsm, *sides, *rhs.shape, 1.0, lower, rhs)

@@ -100,16 +100,22 @@ class LambdaPath:
     def squares(self, held_out: EnsembleSystem | None = None) -> PathSquares:
         """Mean squared errors on the path's own rows and, from the same weights, on those of a system `held_out`."""
         per_chunk = max(1, CHUNK_NUMBERS // max(1, self._system.moments.size))
+        ridges = node_ridge(self.ridge, self._system.sizes)
         training, judged = [], []
         for first in range(0, len(self.decorrelations), per_chunk):
             c = coefficients(self.decorrelations[first : first + per_chunk], self._system.n_members)
             turned = self._reduced.solve_shifted(c.c1, c.c2, self._moments)
             # Without ridges the training error needs no weights, and their rotation is half of the work that is left.
             weights = self._weights(turned) if held_out is not None or self.ridge.any() else None
-            training.append(self._training_squares(turned, weights))
+            # In turned coordinates B'(G + R)B = z'(I + T)z; only the ridge's share B'R B needs the weights themselves.
+            _, q, k = turned.shape
+            square = self._reduced.squares(turned.reshape(-1, q * k)).reshape(q, k)
+            if weights is not None:
+                square -= (ridges @ np.square(weights.reshape(-1, q * k))).reshape(q, k)
+            training.append(_mean_squares(self._system, self._moments, turned, square))
             if held_out is not None and weights is not None:
-                columns = weights.reshape(len(weights), -1)
-                square = np.einsum("ij,ij->j", columns, held_out.product(columns)).reshape(weights.shape[1:])
+                columns = weights.reshape(-1, q * k)
+                square = np.einsum("ij,ij->j", columns, held_out.product(columns)).reshape(q, k)
                 judged.append(_mean_squares(held_out, held_out.moments, weights, square))
         return PathSquares(np.concatenate(training), np.concatenate(judged) if held_out is not None else None)
 
@@ -118,18 +124,6 @@ class LambdaPath:
         rank, q, k = turned.shape
         columns = self._blocks.unwhiten(self._reduced.rotate(turned.reshape(rank, q * k)))
         return columns.reshape(len(columns), q, k)
-
-    def _training_squares(self, turned: Array, weights: Array | None) -> Array:
-        """Mean squared training error for each lambda, shape (k,), without a product with G.
-
-        In turned coordinates B'(G + R)B = z'(I + T)z; only the ridge's share B'R B needs the weights themselves.
-        """
-        _, q, k = turned.shape
-        square = self._reduced.squares(turned.reshape(-1, q * k)).reshape(q, k)
-        if weights is not None:
-            ridges = node_ridge(self.ridge, self._system.sizes)
-            square -= (ridges @ np.square(weights.reshape(-1, q * k))).reshape(q, k)
-        return _mean_squares(self._system, self._moments, turned, square)
 
     @cached_property
     def degrees_of_freedom(self) -> Array:

@@ -132,12 +132,7 @@ class RampScaling:
         values = np.asarray(values, dtype=np.float64)
         d = values.shape[1]
         features = np.empty((len(values), d + len(self.sources)))
-        scaled = self.columns.apply(values)
-        size = np.abs(scaled)
-        if size.max(initial=0.0) > FULL_DEVIATIONS:
-            beyond = np.log1p(np.maximum(size - FULL_DEVIATIONS, 0.0))
-            scaled = np.copysign(np.minimum(size, FULL_DEVIATIONS) + beyond, scaled)
-        features[:, :d] = scaled
+        features[:, :d] = _limited(self.columns.apply(values))
         ramps = features[:, d:]
         np.subtract(values[:, self.sources], self.starts, out=ramps)
         ramps /= 0.5 * self.widths
@@ -148,10 +143,7 @@ class RampScaling:
     def _apply_on_device(self, values: Array) -> Array:
         xp = namespace_of(values)
         values = cast(values, "float64")
-        scaled = self.columns.apply(values)
-        size = xp.abs(scaled)
-        beyond = xp.log1p(xp.clip(size - FULL_DEVIATIONS, 0.0, None))
-        limited = xp.sign(scaled) * (xp.clip(size, None, FULL_DEVIATIONS) + beyond)
+        limited = _limited(self.columns.apply(values))
         if not len(self.sources):
             return limited
         ramps = xp.take(values, like(self.sources, values, xp.int64), axis=1) - like(self.starts, values)
@@ -162,3 +154,17 @@ class RampScaling:
         # Column by column, in the order that is asked for.
         sources, ramps = np.nonzero(self.sources == np.asarray(columns)[:, None])
         return RampScaling(self.columns.select(columns), sources, self.starts[ramps], self.widths[ramps])
+
+
+def _limited(scaled: Array) -> Array:
+    """Columns with the logarithm of what lies beyond `FULL_DEVIATIONS`."""
+    if is_foreign(scaled):
+        xp = namespace_of(scaled)
+        size = xp.abs(scaled)
+        beyond = xp.log1p(xp.clip(size - FULL_DEVIATIONS, 0.0, None))
+        return xp.sign(scaled) * (xp.clip(size, None, FULL_DEVIATIONS) + beyond)
+    size = np.abs(scaled)
+    if size.max(initial=0.0) <= FULL_DEVIATIONS:
+        return scaled
+    beyond = np.log1p(np.maximum(size - FULL_DEVIATIONS, 0.0))
+    return np.copysign(np.minimum(size, FULL_DEVIATIONS) + beyond, scaled)
