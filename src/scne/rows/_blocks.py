@@ -212,13 +212,13 @@ class SampledRows(RowsOf):
 
     def stripes(self, rows: int) -> Iterator[RowBlock]:
         """Yield the source's stripes."""
-        kept = []
+        pieces = []
         for block in self.source.stripes(rows):
             first, last = np.searchsorted(self.positions, [block.start, block.stop])
             here = ArrayRows(block.inputs, block.targets, block.weights)
-            kept.append(here.take(self.positions[first:last] - block.start))
+            pieces.append(here.take(self.positions[first:last] - block.start))
             yield block
-        self._pieces[:] = kept
+        self._pieces[:] = pieces
 
     def sample(self, step: int) -> ArrayRows:
         """The rows that were kept; reads all of them, `step` at a time, when that has not been done yet."""

@@ -195,16 +195,16 @@ class EncoderLearner:
         return encoding, [self._indicator(weight) for weight in weights]
 
     def _measured(self, column: str, places: list[int]) -> Iterator[tuple[ColumnEncoding, list[_Described]]]:
-        found = self._moments
-        if found.weight[places[0]] == 0:
+        learned = self._moments
+        if learned.weight[places[0]] == 0:
             return
-        indicator = bool(found.missing[places[0]])
-        marks = [self._indicator(self.weight - found.weight[places[0]])] if indicator else []
+        indicator = bool(learned.missing[places[0]])
+        marks = [self._indicator(self.weight - learned.weight[places[0]])] if indicator else []
         # Rounding may put the mean of equal values beside them.
-        means = np.clip(found.mean, found.smallest, found.largest)
+        means = np.clip(learned.mean, learned.smallest, learned.largest)
         kind = kind_of(self.rows.schema.field(column).type)
         if kind == "date":
-            places = [place for place in places if found.smallest[place] < found.largest[place]]
+            places = [place for place in places if learned.smallest[place] < learned.largest[place]]
             parts = tuple(self._measures[place].part for place in places)
             if "hour" in parts and column in self.rows.bare_dates:
                 raise DataError(
@@ -215,7 +215,7 @@ class EncoderLearner:
         else:
             kind_of_encoding = FlagEncoding if kind == "flag" else NumberEncoding
             encoding = kind_of_encoding(column, float(means[places[0]]), indicator)
-        described = [(means[p], found.squares[p], found.smallest[p], found.largest[p]) for p in places]
+        described = [(means[p], learned.squares[p], learned.smallest[p], learned.largest[p]) for p in places]
         if encoding.names:
             yield encoding, described + marks
 

@@ -127,12 +127,12 @@ class CategoryEncoding:
         k = len(self.levels)
         out[:] = 0.0
         other = k + self.missing if self.other else -1
-        known = pc.index_in(array.cast(pa.string()), value_set=pa.array(self.levels, pa.string()))
-        codes = known.fill_null(other).to_numpy(zero_copy_only=False).astype(np.intp)
+        places = pc.index_in(array.cast(pa.string()), value_set=pa.array(self.levels, pa.string()))
+        codes = places.fill_null(other).to_numpy(zero_copy_only=False).astype(np.intp)
         if self.missing and array.null_count:
             codes[array.is_null().to_numpy(zero_copy_only=False)] = k
-        found = np.flatnonzero(codes >= 0)
-        out[found, codes[found]] = 1.0
+        rows = np.flatnonzero(codes >= 0)
+        out[rows, codes[rows]] = 1.0
 
 
 ColumnEncoding: TypeAlias = NumberEncoding | FlagEncoding | DateEncoding | CategoryEncoding

@@ -109,8 +109,8 @@ class FileRows:
     @property
     def n_rows(self) -> int | None:
         """Number of rows; None for CSV files until one pass, or `count_rows`, has counted them."""
-        known = [count for count in self._counts if count is not None]
-        return sum(known) if len(known) == len(self._counts) else None
+        counts = [count for count in self._counts if count is not None]
+        return sum(counts) if len(counts) == len(self._counts) else None
 
     def input_kinds(self) -> dict[str, str | None]:
         """What each input column is to a model: "number", "flag", "category", "date" or "empty"."""
@@ -197,7 +197,7 @@ class FileRows:
 
     def _chunks(self, schema: pa.Schema, rows: int, start: int) -> Iterator[pa.RecordBatch]:
         """Rows from `start` on in pieces that lie in one file each."""
-        skip, found = start, False
+        skip, any_rows = start, False
         for number, facts in enumerate(self.files):
             count = self._counts[number]
             if count is not None and count <= skip:
@@ -211,7 +211,7 @@ class FileRows:
                 dropped = min(max(0, skip - read), chunk.num_rows)
                 read += chunk.num_rows
                 if dropped < chunk.num_rows:
-                    found = True
+                    any_rows = True
                     yield self._weighted(chunk.slice(dropped) if dropped else chunk)
             facts.check_unchanged()
             if count is not None and read != count:
@@ -221,7 +221,7 @@ class FileRows:
                     self._format.check_end(facts.path)
                 self._counts[number] = read
             skip = max(0, skip - read)
-        if not found and start == 0:
+        if not any_rows and start == 0:
             raise DataError(f"{self.path} holds no rows.")
 
     def _read(self, number: int, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:

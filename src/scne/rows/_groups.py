@@ -76,7 +76,7 @@ def all_columns(n_columns: int, n_groups: int, name: str) -> tuple[FeatureGroup,
 
 def _positions(group: str, columns: object, n_columns: int, column_names: Sequence[str] | None) -> NDArray[np.intp]:
     if isinstance(columns, slice):
-        found = _from_slice(group, columns, n_columns, column_names)
+        positions = _from_slice(group, columns, n_columns, column_names)
     else:
         if isinstance(columns, str | Integral):
             columns = [columns]
@@ -85,23 +85,23 @@ def _positions(group: str, columns: object, n_columns: int, column_names: Sequen
                 f"Group {group!r} of groups is {columns!r}, but it must be column names, positions or a slice."
             )
         # A set has no order of its own, and that of its text changes from run to run.
-        listed = sorted(columns, key=str) if isinstance(columns, Set) else list(columns)
-        if listed and all(isinstance(column, bool | np.bool_) for column in listed):
-            if len(listed) != n_columns:
+        entries = sorted(columns, key=str) if isinstance(columns, Set) else list(columns)
+        if entries and all(isinstance(column, bool | np.bool_) for column in entries):
+            if len(entries) != n_columns:
                 raise ValueError(
-                    f"Group {group!r} of groups is a mask of length {len(listed)}, "
+                    f"Group {group!r} of groups is a mask of length {len(entries)}, "
                     f"but the input has {n_columns} columns."
                 )
-            found = [position for position, used in enumerate(listed) if used]
+            positions = [position for position, used in enumerate(entries) if used]
         else:
-            found = [_position(group, column, n_columns, column_names) for column in listed]
-    if not found:
+            positions = [_position(group, column, n_columns, column_names) for column in entries]
+    if not positions:
         raise ValueError(f"Group {group!r} of groups has no columns; name at least one, or leave the group out.")
-    twice = sorted({position for position in found if found.count(position) > 1})
+    twice = sorted({position for position in positions if positions.count(position) > 1})
     if twice:
         label = column_names[twice[0]] if column_names is not None else twice[0]
         raise ValueError(f"Group {group!r} of groups lists column {label!r} more than once.")
-    return np.asarray(found, dtype=np.intp)
+    return np.asarray(positions, dtype=np.intp)
 
 
 def _from_slice(group: str, columns: slice, n_columns: int, column_names: Sequence[str] | None) -> list[int]:

@@ -178,9 +178,9 @@ def column_statistics(values: Array, weights: Array | None = None) -> ColumnStat
         return ColumnStatistics(0.0, nothing, nothing, nothing + np.inf, nothing - np.inf)
     # Column by column, as files are read: the same rows then have the same statistics, to the last bit.
     columns = np.ascontiguousarray(np.asarray(values, dtype=np.float64).T)
-    found = moments(list(columns), weights)
+    described = moments(list(columns), weights)
     weight = float(len(values)) if weights is None else float(weights.sum())
-    return ColumnStatistics(weight, found.mean, found.squares, found.smallest, found.largest)
+    return ColumnStatistics(weight, described.mean, described.squares, described.smallest, described.largest)
 
 
 def _statistics_on_device(values: Array, weights: Array | None) -> ColumnStatistics:
@@ -197,8 +197,8 @@ def _statistics_on_device(values: Array, weights: Array | None) -> ColumnStatist
     there = (counts > 0)[:, None]
     smallest = xp.min(xp.where(there, values, like(np.inf, values)), axis=0)
     largest = xp.max(xp.where(there, values, like(-np.inf, values)), axis=0)
-    found = to_numpy(xp.stack([mean, squares, smallest, largest]))
-    return ColumnStatistics(float(weight), *found)
+    described = to_numpy(xp.stack([mean, squares, smallest, largest]))
+    return ColumnStatistics(float(weight), *described)
 
 
 def input_statistics(block: RowBlock) -> ColumnStatistics:
