@@ -20,8 +20,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from scne.fitting._weights import RELATIVE_RIDGES
 from scne.ncl import EnsembleSystem, PseudoInverse, choose, default_decorrelations, lambda_path, system_matrix
-from scne.ncl._blocks import coupling, factor_blocks
-from scne.ncl._tridiagonal import tridiagonalise
+from scne.ncl._factors import coupling, factor_blocks, tridiagonalise
 from scne.passes import Engine, available_threads
 
 RIDGE = 0.1

@@ -4,24 +4,20 @@ import numpy as np
 import pytest
 
 from scne.ncl import EnsembleSystem, Status
-from scne.ncl._iteration import History, divergence_threshold, iterate, relative_change
+from scne.ncl._iteration import History, IterativeSolver, divergence_threshold, relative_change
 
 # Two members of one node each, two rows: the ensemble is (B_1, B_2) / 2 and the target (2, 2).
 SYSTEM = EnsembleSystem.from_outputs([np.array([[1.0], [0.0]]), np.array([[0.0], [1.0]])], np.array([2.0, 2.0]))
 START = np.zeros((2, 1))
 
 
+class Solver(IterativeSolver):
+    name = "of a test"
+
+
 def run(step, *, max_iter=10, tol=0.0, step_tol=0.0, keep=True):
-    return iterate(
-        SYSTEM,
-        START,
-        lambda weights, product: step(weights),
-        max_iter=max_iter,
-        tol=tol,
-        step_tol=step_tol,
-        keep_weights_history=keep,
-        solver="of a test",
-    )
+    solver = Solver(max_iter=max_iter, tol=tol, step_tol=step_tol, keep_weights_history=keep)
+    return solver.iterate(SYSTEM, START, lambda weights, product: step(weights))
 
 
 def test_without_iterations_the_start_is_the_answer():

@@ -8,7 +8,7 @@ import pytest
 from scipy.linalg import cython_lapack
 
 from scne.ncl import _lapack
-from scne.ncl._tridiagonal import tridiagonalise
+from scne.ncl._factors import tridiagonalise
 
 POINTERS = ("_dsytrd", "_dormtr", "_dpttrf", "_dpttrs", "_dpotrf", "_dstevd", "_dtrsm")
 

@@ -18,7 +18,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "2 -> 3",
     ): _WORKSPACE,
     (
-        "ncl/_tridiagonal.py",
+        "ncl/_factors.py",
         "return Tridiagonal(np.diagonal(matrix).copy(), np.zeros(0), np.zeros((0, 0)), np.zeros(0))",
         "0 -> 1",
     ): _WORKSPACE,
@@ -28,7 +28,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "1 -> 2",
     ): _WORKSPACE,
     (
-        "ncl/_tridiagonal.py",
+        "ncl/_factors.py",
         "least_pivot = p * EPS * diagonal.max(axis=1, initial=0.0)",
         "0.0 -> 1.0",
     ): "what counts as singular too early is solved by its eigenvectors, with the same result",
@@ -68,12 +68,12 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "False -> True",
     ): "whether pages are read ahead decides on memory and speed alone",
     (
-        "rows/_ramps.py",
+        "rows/_scaling.py",
         "if size.max(initial=0.0) <= FULL_DEVIATIONS:",
         "0.0 -> 1.0",
     ): "1 is within three deviations as 0 is",
     (
-        "rows/_ramps.py",
+        "rows/_scaling_learner.py",
         "_FEW_RAMPS, _MANY_RAMPS, _MANY_ROWS, _MOST_IN_ALL = 8, 12, 12_000, 256",
         "256 -> 257",
     ): "no number of columns from 2 to 128 divides 257, a prime, and with others the limits of a column decide",
@@ -125,11 +125,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("rows/_encoded.py", "_AHEAD = 2", "2 -> 3"): _AT_A_TIME,
     (
         "ncl/_path.py",
-        "per_chunk = max(1, CHUNK_NUMBERS // max(1, self._system.n_nodes * self._system.n_outputs))",
+        "per_chunk = max(1, CHUNK_NUMBERS // max(1, self._system.moments.size))",
         "1 -> 2",
     ): _AT_A_TIME,
     (
-        "rows/_ramps.py",
+        "rows/_scaling_learner.py",
         "order = xp.argsort(columns, axis=1, stable=True)",
         "True -> False",
     ): "rows of equal values are interchangeable: only their values and the sum of their weights count",

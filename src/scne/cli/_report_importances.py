@@ -4,9 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.cli._report import Report
-from scne.cli._report_parts import SHOWN_OUTPUTS, Missing, counted, scratch_axes
+from scne.cli._report_parts import SHOWN_OUTPUTS, Missing, scratch_axes
 from scne.explain import ErrorRises
 from scne.report import GroupContributionDisplay, Page, bars_height
+from scne.rows import counted
 
 MOST_COLUMNS = 100
 MOST_BARS = 20

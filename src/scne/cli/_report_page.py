@@ -9,9 +9,10 @@ from scne.cli._errors import Evaluation
 from scne.cli._report import LEVEL, Report
 from scne.cli._report_ensemble import add_convergence, add_members, add_path
 from scne.cli._report_importances import add_importances, add_networks
-from scne.cli._report_parts import SHOWN_OUTPUTS, Missing, counted, listed, scratch_axes, with_article
+from scne.cli._report_parts import SHOWN_OUTPUTS, Missing, scratch_axes, with_article
 from scne.passes import announce
 from scne.report import NodesDisplay, Page, PredictionIntervalDisplay, format_duration
+from scne.rows import counted, listed
 
 # Adds to the page, or says why it does not and what would change that.
 Part = Callable[[Page, Report], Missing | None]

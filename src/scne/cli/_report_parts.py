@@ -1,6 +1,5 @@
 """What the parts of a report's page share."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
@@ -37,21 +36,3 @@ def with_article(name: str) -> str:
     'An SCNERegressor'
     """
     return f"{'An' if name.startswith(('SCN', 'RVFL')) else 'A'} {name}"
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "row"), counted(2_000, "row")
-    ('1 row', '2,000 rows')
-    """
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names with commas, and "and" before the last.
-
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

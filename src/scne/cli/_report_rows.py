@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from scne.cli._errors import ErrorSums, Evaluation
 from scne.cli._files import open_for
-from scne.cli._report_parts import counted
 from scne.estimators import predict_batches
 from scne.passes import announce, stripe_rows
-from scne.rows import DataError, FileRows, SampleDrawer, open_rows
+from scne.rows import DataError, FileRows, SampleDrawer, counted, open_rows
 
 # A pyarrow record batch or table; both have columns by name.
 Batch: TypeAlias = Any

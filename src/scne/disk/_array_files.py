@@ -10,12 +10,12 @@ import json
 import math
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from scne.disk._whole import appearing_whole
 
@@ -28,7 +28,7 @@ class DamagedFile(ValueError):
     """A file of arrays is not what was written; the message is the rest of a sentence that begins with its path."""
 
 
-def write_arrays(path: Path, label: str, arrays: Mapping[str, Any]) -> None:
+def write_arrays(path: Path, label: str, arrays: Mapping[str, ArrayLike]) -> None:
     """Write named arrays to a file that appears whole or not at all.
 
     Parameters
@@ -48,7 +48,7 @@ def write_arrays(path: Path, label: str, arrays: Mapping[str, Any]) -> None:
     array([0, 1, 2])
     """
     values = {name: _plain(value) for name, value in arrays.items()}
-    header: dict[str, Any] = {
+    header: dict[str, object] = {
         "format": _FORMAT,
         "label": label,
         "arrays": [[name, value.dtype.name, list(value.shape)] for name, value in values.items()],
@@ -79,7 +79,7 @@ def label_of(path: Path) -> str | None:
     return str(header.get("label")) if ours else None
 
 
-def read_arrays(path: Path, label: str) -> dict[str, NDArray[Any]]:
+def read_arrays(path: Path, label: str) -> dict[str, np.ndarray]:
     """The arrays of a file, free to be written to.
 
     Raises
@@ -101,13 +101,13 @@ def read_arrays(path: Path, label: str) -> dict[str, NDArray[Any]]:
         if sum(_size(dtype, shape) for _, dtype, shape in described) != status.st_size - len(line):
             raise DamagedFile("is damaged: it is longer or shorter than it says")
         digest = hashlib.sha256(_unsigned(line))
-        arrays = {name: _read_array(file, dtype, shape, digest) for name, dtype, shape in described}
+        arrays = {name: _read_array(file, dtype, shape, digest.update) for name, dtype, shape in described}
     if digest.hexdigest() != checksum:
         raise DamagedFile("is damaged: its checksum is wrong")
     return arrays
 
 
-def _plain(value: Any) -> NDArray[Any]:
+def _plain(value: ArrayLike) -> np.ndarray:
     array = np.asarray(value)
     if array.dtype.name not in _TYPES:
         raise TypeError(f"an array of {array.dtype} cannot be stored; it must be one of {', '.join(_TYPES)}.")
@@ -115,11 +115,11 @@ def _plain(value: Any) -> NDArray[Any]:
     return np.require(array, dtype=_TYPES[array.dtype.name], requirements="C")
 
 
-def _bytes_of(array: NDArray[Any]) -> memoryview:
+def _bytes_of(array: np.ndarray) -> memoryview:
     return memoryview(array.reshape(-1)).cast("B") if array.size else memoryview(b"")
 
 
-def _canonical(header: Mapping[str, Any]) -> bytes:
+def _canonical(header: Mapping[str, object]) -> bytes:
     return json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
 
@@ -146,7 +146,8 @@ def _read_header(line: bytes, label: str) -> tuple[list[tuple[str, np.dtype, tup
     return [_described(entry) for entry in header["arrays"]], str(header["sha256"])
 
 
-def _described(entry: Any) -> tuple[str, np.dtype, tuple[int, ...]]:
+def _described(entry: tuple[str, str, Sequence[int]]) -> tuple[str, np.dtype, tuple[int, ...]]:
+    """Name, type and shape of an array, from what should be those."""
     try:
         name, type_name, shape = entry
         lengths = tuple(int(length) for length in shape)
@@ -161,12 +162,14 @@ def _size(dtype: np.dtype, shape: tuple[int, ...]) -> int:
     return math.prod(shape) * dtype.itemsize
 
 
-def _read_array(file: IO[bytes], dtype: np.dtype, shape: tuple[int, ...], digest: Any) -> NDArray[Any]:
+def _read_array(
+    file: BufferedReader, dtype: np.dtype, shape: tuple[int, ...], update: Callable[[bytearray], None]
+) -> np.ndarray:
     """The next array of a file that is known to have enough bytes."""
     content = bytearray(_size(dtype, shape))
-    if file.readinto(content) != len(content):  # type: ignore[attr-defined]
+    if file.readinto(content) != len(content):
         raise DamagedFile("is damaged: it became shorter while it was read")
-    digest.update(content)
+    update(content)
     if dtype == np.bool_ and content and max(content) > 1:
         raise DamagedFile("is damaged: it holds truth values that are neither true nor false")
     return np.frombuffer(content, dtype=dtype).reshape(shape)

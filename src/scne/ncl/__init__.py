@@ -9,7 +9,6 @@ system and Algorithm 1, (28)-(31) block Jacobi and Gauss-Seidel, (32)-(41) their
 (42)-(45) the ridges (Remark 2).
 """
 
-from scne.ncl._blocks import BlockFactor, factor_block
 from scne.ncl._bounds import (
     DecorrelationBounds,
     decorrelation_bounds,
@@ -18,17 +17,14 @@ from scne.ncl._bounds import (
     theta_zero,
 )
 from scne.ncl._cg import ConjugateGradient
-from scne.ncl._choice import Choice, choose
-from scne.ncl._cholesky import Cholesky
 from scne.ncl._decomposition import ErrorDecomposition, decompose, noise_variance
+from scne.ncl._factors import BlockFactor, factor_block
 from scne.ncl._gauss_seidel import BlockGaussSeidel
 from scne.ncl._jacobi import BlockJacobi
 from scne.ncl._leave_out import MemberErrors, leave_one_out, subsystem
-from scne.ncl._naive import Naive
-from scne.ncl._path import LambdaPath, default_decorrelations, lambda_path
-from scne.ncl._pinv import PseudoInverse
-from scne.ncl._registry import SOLVERS, Solver, choose_solver, make_solver
+from scne.ncl._path import Choice, LambdaPath, choose, default_decorrelations, lambda_path
 from scne.ncl._solution import Solution, Status
+from scne.ncl._solvers import SOLVERS, Cholesky, Naive, PseudoInverse, Solver, choose_solver, make_solver
 from scne.ncl._system import (
     Coefficients,
     EnsembleSystem,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from scne.ncl._blocks import BlockDiagonal, coupling, factor_blocks
+from scne.ncl._factors import BlockDiagonal, coupling, factor_blocks
 from scne.ncl._gauss_seidel import iteration_radius
 from scne.ncl._system import EnsembleSystem, LinearSystem, coefficients, decorrelation_limit, require_gram
 

@@ -8,30 +8,21 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scne.ncl._blocks import factor_blocks
-from scne.ncl._iteration import History, divergence_threshold
+from scne.ncl._factors import factor_blocks
+from scne.ncl._iteration import History, IterativeSolver, divergence_threshold
 from scne.ncl._solution import Solution, Status
 from scne.ncl._system import Array, LinearSystem, coefficients, decorrelation_limit, node_ridge
 
 
 @dataclass(frozen=True)
-class ConjugateGradient:
+class ConjugateGradient(IterativeSolver):
     """Conjugate gradients with block Jacobi as preconditioner: one product with G per iteration.
 
     All outputs run in one loop, each with its own step lengths.  In exact arithmetic it is at least as fast
     as Algorithm 2, whose splitting it accelerates, and unlike it converges for every 0 <= lambda < M/(M-1).
 
-    Parameters
-    ----------
-    max_iter : int
-        Largest number of iterations.
-    tol : float
-        tau: stop when the ensemble error is below it.
-    step_tol : float
-        Stop when every output's residual, relative to its moments in the preconditioned norm, is not above
-        it.
-    keep_weights_history : bool
-        Whether the solution holds every iterate, (k + 1) L q numbers.
+    The parameters are those of `IterativeSolver`, but for `step_tol`: stop when every output's residual, relative to
+    its moments in the preconditioned norm, is not above it.
 
     Examples
     --------
@@ -43,9 +34,7 @@ class ConjugateGradient:
     """
 
     max_iter: int = 1000
-    tol: float = 0.0
     step_tol: float = 1e-12
-    keep_weights_history: bool = True
     name: ClassVar[str] = "cg"
 
     def solve(self, system: LinearSystem, decorrelation: float, ridge: ArrayLike) -> Solution:

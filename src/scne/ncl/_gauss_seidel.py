@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from scne.ncl._blocks import BlockDiagonal, factor_blocks
-from scne.ncl._iteration import iterate
+from scne.ncl._factors import BlockDiagonal, factor_blocks
+from scne.ncl._iteration import IterativeSolver
 from scne.ncl._solution import Solution, Status
 from scne.ncl._system import Array, Coefficients, EnsembleSystem, LinearSystem, coefficients, decorrelation_limit
 
@@ -19,11 +19,11 @@ REPORT_NODES = 300
 
 
 @dataclass(frozen=True)
-class BlockGaussSeidel:
+class BlockGaussSeidel(IterativeSolver):
     """Algorithm 3: the members are refitted one after the other, each on the newest state of the others.
 
-    It converges on every data set wherever A(lambda) is positive definite, 0 <= lambda < M/(M-1).
-    The parameters are those of `BlockJacobi`.
+    It converges on every data set wherever A(lambda) is positive definite, 0 <= lambda < M/(M-1). As for block Jacobi,
+    the parameters are those of `IterativeSolver`.
 
     Examples
     --------
@@ -34,10 +34,6 @@ class BlockGaussSeidel:
     array([0.6557, 0.6557])
     """
 
-    max_iter: int = 100
-    tol: float = 0.0
-    step_tol: float = 1e-8
-    keep_weights_history: bool = True
     name: ClassVar[str] = "gauss-seidel"
 
     def solve(self, system: LinearSystem, decorrelation: float, ridge: ArrayLike) -> Solution:
@@ -45,15 +41,10 @@ class BlockGaussSeidel:
         c = coefficients(decorrelation, system.n_members)
         blocks = factor_blocks(system, ridge)
         # The sweep does not use G B: the loop computes it for the ensemble error alone.
-        solution = iterate(
+        solution = self.iterate(
             system,
             blocks.solve(system.moments),
             lambda weights, _: sweep(system, blocks, c, system.moments, weights),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            step_tol=self.step_tol,
-            keep_weights_history=self.keep_weights_history,
-            solver=self.name,
         )
         if solution.status is Status.DIVERGED:
             solution = replace(solution, decorrelation_bound=decorrelation_limit(system.n_members))
@@ -62,14 +53,14 @@ class BlockGaussSeidel:
         return solution
 
 
-def iteration_radius(system: LinearSystem, blocks: BlockDiagonal, c: Coefficients) -> float:
+def iteration_radius(system: LinearSystem, blocks: BlockDiagonal, c: Coefficients[float]) -> float:
     """Largest eigenvalue, in absolute value, of the iteration matrix L^-1 U of Eq. (34)."""
     identity = np.eye(system.n_nodes)
     iteration = sweep(system, blocks, c, np.zeros_like(identity), identity)
     return float(np.abs(linalg.eigvals(iteration, check_finite=False)).max())
 
 
-def sweep(system: LinearSystem, blocks: BlockDiagonal, c: Coefficients, moments: Array, weights: Array) -> Array:
+def sweep(system: LinearSystem, blocks: BlockDiagonal, c: Coefficients[float], moments: Array, weights: Array) -> Array:
     """One pass over the members, Eq. (45); with zero moments it applies the iteration matrix."""
     weights = weights.copy()
     for m, nodes in enumerate(system.slices):

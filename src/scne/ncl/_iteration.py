@@ -1,9 +1,10 @@
-"""The loop that block Jacobi and block Gauss-Seidel share: iterate, record, and stop for a stated reason."""
+"""What the iterative solvers share: their settings, and the loop of Jacobi and Gauss-Seidel with its stated ends."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,39 +58,50 @@ def relative_change(new: Array, old: Array, new_product: Array, old_product: Arr
     return float(np.max(np.divide(change, size, out=np.zeros_like(change), where=size > 0)))
 
 
-def iterate(
-    system: LinearSystem,
-    start: Array,
-    step: Callable[[Array, Array], Array],
-    *,
-    max_iter: int,
-    tol: float,
-    step_tol: float,
-    keep_weights_history: bool,
-    solver: str,
-) -> Solution:
-    """Run `step(B, G B) -> B` from `start` until the paper's tolerance, a standstill, max_iter or divergence.
+@dataclass(frozen=True)
+class IterativeSolver:
+    """What the iterative solvers have in common.
 
-    The loop of Algorithms 2 and 3: `tol` is the paper's tau on E_ens, `max_iter` its k_max.  A diverging
-    iteration returns its last finite iterate.
+    Parameters
+    ----------
+    max_iter : int
+        k_max, the largest number of iterations.
+    tol : float
+        tau: stop when the ensemble error is below it.
+    step_tol : float
+        Stop when the relative change of the members' joint fit H B is not above it.
+    keep_weights_history : bool
+        Whether the solution holds every iterate, (k + 1) L q numbers.
     """
-    history = History(keep_weights_history)
-    with np.errstate(over="ignore", invalid="ignore"):
-        weights = start
-        product = system.product(weights)
-        history.add(weights, system.ensemble_error(weights, product))
-        threshold = divergence_threshold(system, history.errors[0])
-        for _ in range(max_iter):
-            previous, weights = weights, step(weights, product)
-            previous_product, product = product, system.product(weights)
-            error = system.ensemble_error(weights, product)
-            if not (np.isfinite(error) and np.isfinite(weights).all()):
-                return history.solution(previous, Status.DIVERGED, solver)
-            history.add(weights, error)
-            if error > threshold:
-                return history.solution(weights, Status.DIVERGED, solver)
-            if error < tol:
-                return history.solution(weights, Status.REACHED_TOLERANCE, solver)
-            if relative_change(weights, previous, product, previous_product) <= step_tol:
-                return history.solution(weights, Status.CONVERGED, solver)
-    return history.solution(weights, Status.MAX_ITER, solver)
+
+    max_iter: int = 100
+    tol: float = 0.0
+    step_tol: float = 1e-8
+    keep_weights_history: bool = True
+    name: ClassVar[str] = ""
+
+    def iterate(self, system: LinearSystem, start: Array, step: Callable[[Array, Array], Array]) -> Solution:
+        """Run `step(B, G B) -> B` from `start` until the paper's tolerance, a standstill, max_iter or divergence.
+
+        The loop of Algorithms 2 and 3.  A diverging iteration returns its last finite iterate.
+        """
+        history = History(self.keep_weights_history)
+        with np.errstate(over="ignore", invalid="ignore"):
+            weights = start
+            product = system.product(weights)
+            history.add(weights, system.ensemble_error(weights, product))
+            threshold = divergence_threshold(system, history.errors[0])
+            for _ in range(self.max_iter):
+                previous, weights = weights, step(weights, product)
+                previous_product, product = product, system.product(weights)
+                error = system.ensemble_error(weights, product)
+                if not (np.isfinite(error) and np.isfinite(weights).all()):
+                    return history.solution(previous, Status.DIVERGED, self.name)
+                history.add(weights, error)
+                if error > threshold:
+                    return history.solution(weights, Status.DIVERGED, self.name)
+                if error < self.tol:
+                    return history.solution(weights, Status.REACHED_TOLERANCE, self.name)
+                if relative_change(weights, previous, product, previous_product) <= self.step_tol:
+                    return history.solution(weights, Status.CONVERGED, self.name)
+        return history.solution(weights, Status.MAX_ITER, self.name)

@@ -7,32 +7,22 @@ from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
-from scne.ncl._blocks import factor_blocks
 from scne.ncl._bounds import DENSE_NODES, any_data_bound, exact_bound, largest_coupling
-from scne.ncl._iteration import iterate
+from scne.ncl._factors import factor_blocks
+from scne.ncl._iteration import IterativeSolver
 from scne.ncl._solution import Solution, Status
 from scne.ncl._system import Array, EnsembleSystem, LinearSystem, coefficients
 
 
 @dataclass(frozen=True)
-class BlockJacobi:
+class BlockJacobi(IterativeSolver):
     """Algorithm 2: every member is refitted at once on what the others left at the iteration before.
 
     beta_m <- (1/c1) (H_m'H_m + r_m I)^-1 H_m'(y - c2 sum_{q != m} H_q beta_q), from the naive ensemble on. It
     converges on every data set for lambda < M^2 / (2 (M-1)^2), and on given data exactly as far as
     `decorrelation_bounds(...).jacobi_exact`.  The solution has the spectral radius of systems of up to 1,500
     nodes, computed when it is first read; ask `spectral_radius_jacobi` for it beyond.
-
-    Parameters
-    ----------
-    max_iter : int
-        k_max.
-    tol : float
-        tau: stop when the ensemble error is below it.
-    step_tol : float
-        Stop when the relative change of the members' joint fit H B is not above it.
-    keep_weights_history : bool
-        Whether the solution holds every iterate, (k + 1) L q numbers.
+    The parameters are those of `IterativeSolver`.
 
     Examples
     --------
@@ -44,10 +34,6 @@ class BlockJacobi:
     (array([0.5714, 0.5714]), 'converged', 0.1667)
     """
 
-    max_iter: int = 100
-    tol: float = 0.0
-    step_tol: float = 1e-8
-    keep_weights_history: bool = True
     name: ClassVar[str] = "jacobi"
 
     def solve(self, system: LinearSystem, decorrelation: float, ridge: ArrayLike) -> Solution:
@@ -59,16 +45,7 @@ class BlockJacobi:
             others = product - system.diagonal_product(weights)
             return blocks.solve(system.moments - c.c2 * others) / c.c1
 
-        solution = iterate(
-            system,
-            blocks.solve(system.moments),
-            step,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            step_tol=self.step_tol,
-            keep_weights_history=self.keep_weights_history,
-            solver=self.name,
-        )
+        solution = self.iterate(system, blocks.solve(system.moments), step)
         if solution.status is Status.DIVERGED:
             # The message tells the bound, so that the eigenvalues are needed at once.
             if not isinstance(system, EnsembleSystem):

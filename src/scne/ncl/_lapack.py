@@ -13,25 +13,25 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any
+from types import ModuleType
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas, cython_blas, cython_lapack, lapack
 
 from scne.ncl._system import Array
 
+EPS = float(np.finfo(np.float64).eps)
 # Columns that LAPACK's blocked reflectors treat together; the workspace is for as many.
 _BLOCK = 64
 
 
-def _published(module: Any, name: str, kinds: str) -> Callable[..., None] | None:
+def _published(module: ModuleType, name: str, kinds: str) -> Callable[..., None] | None:
     """Return the routine behind SciPy's pointer, or None where it is not there with arguments of these kinds.
 
     `kinds` has one letter per argument, all of them pointers: c to characters, i to C integers, d to doubles.
     """
     try:
-        capsule = module.__pyx_capi__[name]
+        capsule = vars(module)["__pyx_capi__"][name]
         capsule_name = ctypes.pythonapi.PyCapsule_GetName
         capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     except (AttributeError, KeyError):
@@ -57,8 +57,8 @@ def _kinds(signature: str) -> str:
     result, _, arguments = signature.rstrip(")").partition(" (")
     if result != "void":
         return "?"
-    known = {"char *": "c", "int *": "i"}
-    return "".join(known.get(one, "d" if one.endswith("_d *") else "?") for one in arguments.split(", "))
+    letters = {"char *": "c", "int *": "i"}
+    return "".join(letters.get(kind, "d" if kind.endswith("_d *") else "?") for kind in arguments.split(", "))
 
 
 _dsytrd = _published(cython_lapack, "dsytrd", "cididdddii")
@@ -70,25 +70,27 @@ _dstevd = _published(cython_lapack, "dstevd", "cidddidiiii")
 _dtrsm = _published(cython_blas, "dtrsm", "cccciiddidi")
 
 
-def _call(routine: Callable[..., None], *arguments: str | int | float | NDArray[Any] | ctypes.c_int) -> None:
-    routine(*[_pointer(one) for one in arguments])
+def _call(routine: Callable[..., None], *arguments: str | float | np.ndarray | ctypes.c_int) -> None:
+    """Call a routine of Fortran, which takes all arguments by their addresses.
 
-
-def _pointer(argument: Any) -> Any:
-    if isinstance(argument, np.ndarray):
-        return argument.ctypes.data
-    if isinstance(argument, str):
-        return ctypes.c_char_p(argument.encode())
-    if isinstance(argument, int):
-        return ctypes.byref(ctypes.c_int(argument))
-    return ctypes.byref(ctypes.c_double(argument) if isinstance(argument, float) else argument)
-
-
-def _column_stride(matrix: Array) -> int:
-    """Numbers from one column to the next of a matrix, or a block of one, whose columns are contiguous."""
-    assert matrix.dtype == np.float64
-    assert matrix.shape[0] < 2 or matrix.strides[0] == matrix.itemsize
-    return max(1, matrix.shape[0], matrix.strides[1] // matrix.itemsize if matrix.shape[1] > 1 else 0)
+    Behind every matrix, or block of one, whose columns are contiguous, stand the numbers from one column to the next.
+    """
+    pointers: list[object] = []
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            pointers.append(argument.ctypes.data)
+            if argument.ndim == 2:
+                assert argument.dtype == np.float64
+                assert argument.shape[0] < 2 or argument.strides[0] == argument.itemsize
+                step = argument.strides[1] // argument.itemsize if argument.shape[1] > 1 else 0
+                pointers.append(ctypes.byref(ctypes.c_int(max(1, argument.shape[0], step))))
+        elif isinstance(argument, str):
+            pointers.append(ctypes.c_char_p(argument.encode()))
+        elif isinstance(argument, int):
+            pointers.append(ctypes.byref(ctypes.c_int(argument)))
+        else:
+            pointers.append(ctypes.byref(ctypes.c_double(argument) if isinstance(argument, float) else argument))
+    routine(*pointers)
 
 
 def reduce_to_tridiagonal(matrix: Array) -> tuple[Array, Array, Array]:
@@ -105,8 +107,7 @@ def reduce_to_tridiagonal(matrix: Array) -> tuple[Array, Array, Array]:
         return diagonal, off_diagonal, scales
     diagonal, off_diagonal, scales = np.empty(size), np.empty(size - 1), np.empty(size - 1)
     info, work = ctypes.c_int(), np.empty(size * _BLOCK)
-    stride = _column_stride(matrix)
-    _call(_dsytrd, "L", size, matrix, stride, diagonal, off_diagonal, scales, work, len(work), info)
+    _call(_dsytrd, "L", size, matrix, diagonal, off_diagonal, scales, work, len(work), info)
     assert info.value == 0
     return diagonal, off_diagonal, scales
 
@@ -114,6 +115,8 @@ def reduce_to_tridiagonal(matrix: Array) -> tuple[Array, Array, Array]:
 def apply_reflectors(reflectors: Array, scales: Array, vectors: Array, transpose: bool) -> None:
     """Overwrite vectors (p, k) with Q vectors, or Q' vectors, Q as `reduce_to_tridiagonal` left it (dormtr)."""
     size, n_vectors = vectors.shape
+    if size < 2:
+        return
     transposition = "T" if transpose else "N"
     work = np.empty(max(1, n_vectors) * _BLOCK + _BLOCK * (_BLOCK + 1))
     if _dormtr is None:
@@ -123,11 +126,7 @@ def apply_reflectors(reflectors: Array, scales: Array, vectors: Array, transpose
         assert code == 0
         return
     info = ctypes.c_int()
-    strides = _column_stride(reflectors), _column_stride(vectors)
-    _call(
-        _dormtr, "L", "L", transposition, size, n_vectors, reflectors, strides[0], scales, vectors, strides[1],
-        work, len(work), info,
-    )  # fmt: skip
+    _call(_dormtr, "L", "L", transposition, size, n_vectors, reflectors, scales, vectors, work, len(work), info)
     assert info.value == 0
 
 
@@ -153,7 +152,7 @@ def solve_tridiagonal(diagonal: Array, off_diagonal: Array, rhs: Array) -> None:
         assert code == 0
         return
     info = ctypes.c_int()
-    _call(_dpttrs, len(diagonal), rhs.shape[1], diagonal, off_diagonal, rhs, _column_stride(rhs), info)
+    _call(_dpttrs, len(diagonal), rhs.shape[1], diagonal, off_diagonal, rhs, info)
     assert info.value == 0
 
 
@@ -169,7 +168,7 @@ def tridiagonal_eigensystem(diagonal: Array, off_diagonal: Array) -> tuple[Array
     vectors = np.empty((size, size), order="F")
     work, integers = np.empty(1 + 4 * size + size**2), np.empty(3 + 5 * size, dtype=np.intc)
     info = ctypes.c_int()
-    _call(_dstevd, "V", size, values, rest, vectors, size, work, len(work), integers, len(integers), info)
+    _call(_dstevd, "V", size, values, rest, vectors, work, len(work), integers, len(integers), info)
     assert info.value == 0
     return values, vectors
 
@@ -183,8 +182,25 @@ def factor_cholesky(matrix: Array) -> int:
         matrix[...], code = lapack.dpotrf(matrix, lower=1, clean=0)
         return int(code)
     info = ctypes.c_int()
-    _call(_dpotrf, "L", len(matrix), matrix, _column_stride(matrix), info)
+    _call(_dpotrf, "L", len(matrix), matrix, info)
     return info.value
+
+
+def safe_cholesky(matrix: Array) -> Array | None:
+    """Return the lower Cholesky factor of a symmetric matrix (overwritten); None if it cannot be trusted.
+
+    Rounding lets the Cholesky factorisation of a singular matrix succeed half of the time, with weights of 1e8 as its
+    answer; LAPACK's condition estimate (a few triangular solves) tells such a factor from a good one.
+    """
+    one_norm = lapack.dlange("1", matrix.T) if matrix.size else 0.0
+    if one_norm == 0.0:
+        return None
+    # The transpose of a C-ordered array is what LAPACK can overwrite without a copy.
+    factor = matrix.T
+    if factor_cholesky(factor) != 0:
+        return None
+    reciprocal_condition, _ = lapack.dpocon(factor, one_norm, uplo="L")
+    return factor if reciprocal_condition > EPS * len(matrix) else None
 
 
 def solve_triangular(lower: Array, rhs: Array, *, right: bool = False, transpose: bool = False) -> None:
@@ -198,4 +214,4 @@ def solve_triangular(lower: Array, rhs: Array, *, right: bool = False, transpose
         rhs[...] = blas.dtrsm(1.0, lower, rhs, side=int(right), lower=1, trans_a=int(transpose))
         return
     sides = "R" if right else "L", "L", "T" if transpose else "N", "N"
-    _call(_dtrsm, *sides, *rhs.shape, 1.0, lower, _column_stride(lower), rhs, _column_stride(rhs))
+    _call(_dtrsm, *sides, *rhs.shape, 1.0, lower, rhs)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scne.ncl._registry import choose_solver, make_solver
+from scne.ncl._solvers import choose_solver, make_solver
 from scne.ncl._system import Array, EnsembleSystem, decorrelation_limit
 
 

@@ -1,19 +1,22 @@
-"""The whole lambda path from one decomposition, and generalised cross-validation along it.
+"""The whole lambda path from one decomposition, generalised cross-validation along it, and the choice of a place on it.
 
-In the coordinates that whiten Dr = D + R (W'Dr W = I) the system is A(lambda) = c1 I + c2 S with S = W'(G -
-D)W, whose eigenvalues are mu - 1.  One reduction of S therefore serves every lambda: B(lambda) = V diag(1/(c1
-- c2 + c2 mu)) V'g.
+In the coordinates that whiten Dr = D + R (W'Dr W = I) the system is A(lambda) = c1 I + c2 S with S = W'(G - D)W, whose
+eigenvalues are mu - 1.  One reduction of S therefore serves every lambda: B(lambda) = V diag(1/(c1 - c2 + c2 mu)) V'g.
+
+Lambda and the ridge are chosen from sums over rows alone: no fit is repeated and no row is read again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scne.ncl._blocks import BlockDiagonal, coupling, factor_blocks
+from scne.ncl._factors import BlockDiagonal, Tridiagonal, coupling, factor_blocks, tridiagonalise
 from scne.ncl._system import (
     Array,
     EnsembleSystem,
@@ -23,7 +26,6 @@ from scne.ncl._system import (
     node_ridge,
     require_gram,
 )
-from scne.ncl._tridiagonal import Tridiagonal, tridiagonalise
 
 # Weights of several lambdas are computed together, as many as fit this many numbers (32 MB).
 CHUNK_NUMBERS = 4_000_000
@@ -85,7 +87,9 @@ class LambdaPath:
     def weights_at(self, decorrelation: ArrayLike) -> Array:
         """B(lambda), shape (L, q); for a (k,) array (k, L, q), at far less than the cost of k calls."""
         lambdas = np.atleast_1d(np.asarray(decorrelation, dtype=np.float64))
-        stacked = self._weights(self._turned_weights(lambdas)).transpose(2, 0, 1)
+        c = coefficients(lambdas, self._system.n_members)
+        turned = self._reduced.solve_shifted(c.c1, c.c2, self._moments)
+        stacked = self._weights(turned).transpose(2, 0, 1)
         return stacked if np.ndim(decorrelation) else stacked[0]
 
     @cached_property
@@ -95,39 +99,31 @@ class LambdaPath:
 
     def squares(self, held_out: EnsembleSystem | None = None) -> PathSquares:
         """Mean squared errors on the path's own rows and, from the same weights, on those of a system `held_out`."""
-        per_chunk = max(1, CHUNK_NUMBERS // max(1, self._system.n_nodes * self._system.n_outputs))
+        per_chunk = max(1, CHUNK_NUMBERS // max(1, self._system.moments.size))
+        ridges = node_ridge(self.ridge, self._system.sizes)
         training, judged = [], []
         for first in range(0, len(self.decorrelations), per_chunk):
-            turned = self._turned_weights(self.decorrelations[first : first + per_chunk])
+            c = coefficients(self.decorrelations[first : first + per_chunk], self._system.n_members)
+            turned = self._reduced.solve_shifted(c.c1, c.c2, self._moments)
             # Without ridges the training error needs no weights, and their rotation is half of the work that is left.
             weights = self._weights(turned) if held_out is not None or self.ridge.any() else None
-            training.append(self._training_squares(turned, weights))
+            # In turned coordinates B'(G + R)B = z'(I + T)z; only the ridge's share B'R B needs the weights themselves.
+            _, q, k = turned.shape
+            square = self._reduced.squares(turned.reshape(-1, q * k)).reshape(q, k)
+            if weights is not None:
+                square -= (ridges @ np.square(weights.reshape(-1, q * k))).reshape(q, k)
+            training.append(_mean_squares(self._system, self._moments, turned, square))
             if held_out is not None and weights is not None:
-                judged.append(_squares_on(held_out, weights))
+                columns = weights.reshape(-1, q * k)
+                square = np.einsum("ij,ij->j", columns, held_out.product(columns)).reshape(q, k)
+                judged.append(_mean_squares(held_out, held_out.moments, weights, square))
         return PathSquares(np.concatenate(training), np.concatenate(judged) if held_out is not None else None)
 
-    def _turned_weights(self, lambdas: Array) -> Array:
-        """z = Q'W^-1 B for each lambda, shape (rank, q, k)."""
-        c1, c2 = _coefficients(lambdas, self._system.n_members)
-        return self._reduced.solve_shifted(c1, c2, self._moments)
-
     def _weights(self, turned: Array) -> Array:
-        """B = W Q z, shape (L, q, k)."""
+        """B = W Q z, shape (L, q, k), of the turned weights z = Q'W^-1 B, shape (rank, q, k)."""
         rank, q, k = turned.shape
         columns = self._blocks.unwhiten(self._reduced.rotate(turned.reshape(rank, q * k)))
         return columns.reshape(len(columns), q, k)
-
-    def _training_squares(self, turned: Array, weights: Array | None) -> Array:
-        """Mean squared training error for each lambda, shape (k,), without a product with G.
-
-        In turned coordinates B'(G + R)B = z'(I + T)z; only the ridge's share B'R B needs the weights themselves.
-        """
-        _, q, k = turned.shape
-        square = self._reduced.squares(turned.reshape(-1, q * k)).reshape(q, k)
-        if weights is not None:
-            ridges = node_ridge(self.ridge, self._system.sizes)
-            square -= (ridges @ np.square(weights.reshape(-1, q * k))).reshape(q, k)
-        return _mean_squares(self._system, _inner_products(self._moments, turned), square)
 
     @cached_property
     def degrees_of_freedom(self) -> Array:
@@ -138,11 +134,11 @@ class LambdaPath:
         if ridges.any():
             vectors = self._blocks.unwhiten(self._reduced.rotate(self._reduced.tridiagonal_eigenvectors))
             gains = mu - ridges @ np.square(vectors, out=vectors)
-        c1, c2 = _coefficients(self.decorrelations, self._system.n_members)
-        denominators = c1[:, None] + np.multiply.outer(c2, mu - 1.0)
+        c = coefficients(self.decorrelations, self._system.n_members)
+        denominators = c.c1[:, None] + np.multiply.outer(c.c2, mu - 1.0)
         # Directions in which the joint fit of dependent nodes is undetermined carry no gain either.
         ratios = np.divide(gains, denominators, out=np.zeros_like(denominators), where=denominators > 1e-14)
-        return ratios.sum(axis=1) / self._system.n_members
+        return np.asarray(ratios.sum(axis=1) / self._system.n_members)
 
     @cached_property
     def gcv(self) -> Array:
@@ -152,7 +148,8 @@ class LambdaPath:
         # the nodes: fits closer than this are equal, and the one with fewer degrees of freedom wins.
         scale = self._system.target_square.sum() / (self._system.n_rows * self._system.n_outputs)
         mean_squares = np.maximum(self.errors**2, INTERPOLATION * scale)
-        return np.divide(mean_squares, left**2, out=np.full_like(left, np.inf), where=left > 1e-10)
+        scores: Array = np.divide(mean_squares, left**2, out=np.full_like(left, np.inf), where=left > 1e-10)
+        return scores
 
     @property
     def best(self) -> int:
@@ -182,37 +179,22 @@ def lambda_path(system: LinearSystem, ridge: ArrayLike, decorrelations: ArrayLik
     return LambdaPath(lambdas, per_member, system, blocks, reduced, moments)
 
 
-def _coefficients(lambdas: Array, n_members: int) -> tuple[Array, Array]:
-    """c1 and c2 of Eq. (23) for each lambda, shapes (k,)."""
-    pairs = [coefficients(decorrelation, n_members) for decorrelation in lambdas.tolist()]
-    return np.array([pair.c1 for pair in pairs]), np.array([pair.c2 for pair in pairs])
+def _mean_squares(system: EnsembleSystem, moments: Array, weights: Array, square: Array) -> Array:
+    """(y'y - (2/M) B'g + (1/M^2) B'G B) / (N q) for each lambda, shape (k,).
 
-
-def _squares_on(system: EnsembleSystem, weights: Array) -> Array:
-    """Mean squared error on a system's rows of each of several weights (L, q, k), shape (k,)."""
-    n_nodes, q, k = weights.shape
-    columns = weights.reshape(n_nodes, q * k)
-    square = np.einsum("ij,ij->j", columns, system.product(columns)).reshape(q, k)
-    return _mean_squares(system, _inner_products(system.moments, weights), square)
-
-
-def _inner_products(moments: Array, weights: Array) -> Array:
-    """g'b for each output and lambda, of moments (n, q) and weights (n, q, k), shape (q, k)."""
-    return np.matmul(moments.T[:, None, :], weights.transpose(1, 0, 2))[:, 0]
-
-
-def _mean_squares(system: EnsembleSystem, cross: Array, square: Array) -> Array:
-    """(y'y - (2/M) B'g + (1/M^2) B'G B) / (N q) from B'g and B'G B, shapes (q, k); shape (k,)."""
+    `moments` (n, q) and `weights` (n, q, k) may both be turned; `square`, (q, k), is B'G B.
+    """
+    cross = np.matmul(moments.T[:, None, :], weights.transpose(1, 0, 2))[:, 0]
     squares = system.target_square[:, None] - 2 / system.n_members * cross + square / system.n_members**2
     # Rounding below zero is cut off.
-    return np.maximum(squares, 0.0).sum(axis=0) / (system.n_rows * system.n_outputs)
+    return np.asarray(np.maximum(squares, 0.0).sum(axis=0) / (system.n_rows * len(squares)))
 
 
 def default_decorrelations(n_members: int, n: int = 100) -> Array:
     """Return n decorrelations from 0 to just below M/(M-1), ascending; [0] for one member.
 
     In s = 1 - lambda (M-1)/M, the distance to the joint fit: half of them are equally spaced in lambda, half
-    logarithmically in s from 0.3 down to 1e-4, because the best lambda often lies near the end of the road.
+    logarithmically in s from 0.3 down to 1e-4, because the best lambda often lies near the end of the path.
 
     Examples
     --------
@@ -224,3 +206,111 @@ def default_decorrelations(n_members: int, n: int = 100) -> Array:
     linear = np.linspace(1.0, 0.0, n - n // 2, endpoint=False)
     distances = np.concatenate([linear, np.geomspace(0.3, 1e-4, n // 2)])
     return np.unique(decorrelation_limit(n_members) * (1.0 - distances))
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The chosen decorrelation and ridge, and the table they were chosen from.
+
+    Attributes
+    ----------
+    decorrelation : float
+        The chosen lambda.
+    ridge : (M,) array
+        The chosen ridge of each member.
+    ridges, decorrelations : (n, M) and (k,) arrays
+        The candidates.
+    scores, errors : (n, k) arrays
+        Mean squared error that each pair is expected to have on new rows (infinite where the pair is not allowed, or
+        a fit has as many degrees of freedom as rows), and its training error.
+    criterion : str
+        Where the scores come from: "generalised cross-validation" or "held-out rows".
+    """
+
+    decorrelation: float
+    ridge: Array
+    ridges: Array
+    decorrelations: Array
+    scores: Array
+    errors: Array
+    criterion: str
+
+
+class Scored(NamedTuple):
+    """The path of one ridge, shapes (k,)."""
+
+    decorrelations: Array
+    scores: Array
+    errors: Array
+
+
+def choose(
+    system: LinearSystem,
+    ridges: Sequence[ArrayLike],
+    decorrelations: ArrayLike | None = None,
+    *,
+    limit: float | Callable[[Array], float] | None = None,
+    slack: float = 0.0,
+    held_out: EnsembleSystem | None = None,
+    run: Callable[[Callable[[Array], Scored], Sequence[Array]], Iterable[Scored]] = map,
+) -> Choice:
+    """Choose lambda and the ridge; each of `ridges` is a number or an (M,) array.
+
+    The score is generalised cross-validation on `system`, or the error of the fit to `system` on the rows of another
+    system, `held_out`. GCV does not see that the nodes themselves were chosen on the same rows, so rows held out of
+    that are the better judge. Either way it costs one path per ridge and no pass over the rows.
+
+    `limit` is a bound that lambda must stay below, or a function from the ridge, (M,), to one (so that block Jacobi
+    converges: ``lambda r: 0.99 * decorrelation_bounds(system, r).jacobi_exact``). lambda = 0 is always allowed.
+
+    Among pairs whose scores are within the share `slack` of the least, the one nearest to a plain average is taken:
+    the smallest lambda, and for it the largest ridge. On many rows the score is flat over much of the path and over
+    decades of small ridges, but the weights, and with them predictions for rows unlike those of the training, are not.
+
+    `run` maps a function over the ridges, as `map` does; the paths of different ridges know nothing of each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> members = [rng.standard_normal((50, 3)) for _ in range(2)]
+    >>> target = sum(members).sum(axis=1) + rng.standard_normal(50)
+    >>> choice = choose(EnsembleSystem.from_outputs(members, target), [0.01, 1.0], limit=1.5)
+    >>> choice.scores.shape, 1.4 < choice.decorrelation < 1.5
+    ((2, 100), True)
+    """
+    system = require_gram(system, "the choice of lambda and the ridge")
+    candidates = np.empty((len(ridges), system.n_members))
+    for row, ridge in enumerate(ridges):
+        candidates[row] = ridge
+
+    def scored(ridge: Array) -> Scored:
+        path = lambda_path(system, ridge, decorrelations)
+        bound = limit(path.ridge) if callable(limit) else limit
+        lambdas = path.decorrelations
+        allowed = (lambdas == 0) | (lambdas < (np.inf if bound is None else bound))
+        if held_out is None:
+            return Scored(lambdas, np.where(allowed, path.gcv, np.inf), path.errors)
+        squares = path.squares(held_out)
+        assert squares.held_out is not None
+        return Scored(lambdas, np.where(allowed, squares.held_out, np.inf), np.sqrt(squares.training))
+
+    (lambdas, *_), scores, errors = zip(*run(scored, list(candidates)), strict=True)
+    table = np.stack(scores)
+    if not np.isfinite(table).any():
+        raise ValueError(
+            f"no pair of the {len(candidates)} ridges and {len(lambdas)} decorrelations has a finite score: "
+            "give larger ridges, more rows than degrees of freedom, or decorrelations below the limit"
+        )
+    good = table <= (1.0 + slack) * table.min()
+    column = int(np.argmax(good.any(axis=0)))
+    row = int(np.argmax(np.where(good[:, column], candidates.sum(axis=1), -np.inf)))
+    return Choice(
+        decorrelation=float(lambdas[column]),
+        ridge=candidates[row].copy(),
+        ridges=candidates,
+        decorrelations=lambdas,
+        scores=table,
+        errors=np.stack(errors),
+        criterion="generalised cross-validation" if held_out is None else "held-out rows",
+    )

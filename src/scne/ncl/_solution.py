@@ -114,14 +114,14 @@ class Solution:
     decorrelation_bound: float | None = None
     detail: str = ""
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         # By its name: not every format of files knows what an enumeration is (skops does not).
         return {**self.__dict__, "status": self.status.name, "spectral_radius": self.spectral_radius}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, status=Status[state["status"]])
 
-    def within(self, context: Callable[[], AbstractContextManager[Any]]) -> Solution:
+    def within(self, context: Callable[[], AbstractContextManager[object]]) -> Solution:
         """Return the same solution, whose spectral radius will be computed inside a context.
 
         Examples

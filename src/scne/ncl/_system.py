@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -67,13 +67,16 @@ class LinearSystem(ABC):
     @property
     def n_outputs(self) -> int:
         """q, the number of targets."""
-        return self.moments.shape[1]
+        return len(self.target_square)
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
         """Where each member's nodes lie among the L nodes."""
-        ends = list(accumulate(self.sizes))
-        return tuple(slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True))
+        slices, end = [], 0
+        for size in self.sizes:
+            slices.append(slice(end, end + size))
+            end += size
+        return tuple(slices)
 
     def diagonal_product(self, weights: Array) -> Array:
         """Return D B, D the block diagonal of G, shape (L, q)."""
@@ -89,12 +92,12 @@ class LinearSystem(ABC):
         cross = np.sum(weights * self.moments, axis=0)
         square = np.sum(weights * product, axis=0)
         squares = self.target_square - 2 / self.n_members * cross + square / self.n_members**2
-        return np.maximum(squares, 0.0)
+        return np.asarray(np.maximum(squares, 0.0))
 
     def ensemble_error(self, weights: Array, product: Array | None = None) -> float:
         """E_ens: root mean squared error of the ensemble over rows and outputs."""
         squares = self.residual_squares(weights, product)
-        return float(np.sqrt(squares.sum() / (self.n_rows * self.n_outputs)))
+        return float(np.sqrt(squares.sum() / (self.n_rows * squares.size)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,15 +238,19 @@ def require_gram(system: LinearSystem, wanted_by: str) -> EnsembleSystem:
     )
 
 
+# One lambda, or the (k,) of a path.
+Lambdas = TypeVar("Lambdas", float, Array)
+
+
 @dataclass(frozen=True)
-class Coefficients:
-    """c1 (a member's own block) and c2 (the blocks between members) of Eq. (23)."""
+class Coefficients(Generic[Lambdas]):
+    """c1 (a member's own block) and c2 (the blocks between members) of Eq. (23), for one lambda or for each of many."""
 
-    c1: float
-    c2: float
+    c1: Lambdas
+    c2: Lambdas
 
 
-def coefficients(decorrelation: float, n_members: int) -> Coefficients:
+def coefficients(decorrelation: Lambdas, n_members: int) -> Coefficients[Lambdas]:
     """Return c1 = 1 - lambda (M-1)^2 / M^2 and c2 = lambda (M-1) / M^2, Eq. (23).
 
     One member has nobody to be decorrelated from: c1 = 1 and c2 = 0 whatever lambda is.
@@ -300,7 +307,7 @@ def system_matrix(system: EnsembleSystem, decorrelation: float, ridge: ArrayLike
     """
     c = coefficients(decorrelation, system.n_members)
     matrix = c.c2 * system.gram
-    for m, nodes in enumerate(system.slices):
-        matrix[nodes, nodes] = c.c1 * system.diagonal_block(m)
-    matrix[np.diag_indices(system.n_nodes)] += c.c1 * node_ridge(ridge, system.sizes)
+    for nodes in system.slices:
+        matrix[nodes, nodes] = c.c1 * system.gram[nodes, nodes]
+    matrix[np.diag_indices(len(matrix))] += c.c1 * node_ridge(ridge, system.sizes)
     return matrix

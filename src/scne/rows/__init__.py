@@ -7,18 +7,28 @@ from scne.rows._arrays import (
     MOST,
     Array,
     all_finite,
+    ascending,
     cast,
+    content_keys,
     device_of,
     is_foreign,
     is_numpy,
+    keys_in_numpy,
     like,
     namespace_of,
     to_numpy,
 )
-from scne.rows._blocks import ArrayRows, RowBlock, RowSource, other_places
-from scne.rows._changed import ChangedRows, RowsOf, SampledRows, stacked
-from scne.rows._content import ascending, content_keys, keys_in_numpy
-from scne.rows._data_error import DataError
+from scne.rows._blocks import (
+    ArrayRows,
+    ChangedRows,
+    RowBlock,
+    RowsOf,
+    RowSource,
+    SampledRows,
+    other_places,
+    stacked,
+)
+from scne.rows._data_error import DataError, counted, listed
 from scne.rows._dates import (
     DATES,
     DateColumns,
@@ -32,7 +42,6 @@ from scne.rows._groups import FeatureGroup, all_columns, resolve_groups
 from scne.rows._groups_file import read_groups
 from scne.rows._identity import identity_of_files
 from scne.rows._paths import irregular
-from scne.rows._ramps import FULL_DEVIATIONS, RampScaling, learn_ramps
 from scne.rows._release import release_memory
 from scne.rows._row_weights import (
     UNIT_SCALE,
@@ -42,13 +51,12 @@ from scne.rows._row_weights import (
     learn_weight_scale,
     weight_facts,
 )
-from scne.rows._scaling import (
-    INPUT_SCALINGS,
-    SCALINGS,
-    ColumnScaling,
+from scne.rows._scaling import FULL_DEVIATIONS, INPUT_SCALINGS, SCALINGS, ColumnScaling, RampScaling
+from scne.rows._scaling_learner import (
     ColumnStatistics,
     column_statistics,
     input_statistics,
+    learn_ramps,
     learn_scaling,
     target_statistics,
 )
@@ -59,7 +67,8 @@ if TYPE_CHECKING:
     from scne.rows._encoder import Encoder
     from scne.rows._encoder_learner import EncoderLearner
     from scne.rows._file_parts import FileFacts
-    from scne.rows._files import FileRows, open_rows
+    from scne.rows._files import FileRows
+    from scne.rows._opening import open_rows
     from scne.rows._reading_cost import reading_cost
     from scne.rows._sample import RowSample, SampleDrawer, row_keys, sample_positions
 
@@ -74,7 +83,7 @@ _WITH_ARROW = {
     "SampleDrawer": "_sample",
     "encoded_rows": "_encoded",
     "numbers": "_batches",
-    "open_rows": "_files",
+    "open_rows": "_opening",
     "reading_cost": "_reading_cost",
     "row_keys": "_sample",
     "sample_positions": "_sample",
@@ -121,6 +130,7 @@ __all__ = [
     "check_weight_size",
     "column_statistics",
     "content_keys",
+    "counted",
     "device_of",
     "encoded_rows",
     "find_dates",
@@ -135,6 +145,7 @@ __all__ = [
     "learn_scaling",
     "learn_weight_scale",
     "like",
+    "listed",
     "namespace_of",
     "numbers",
     "open_rows",

@@ -2,16 +2,20 @@
 
 Kernels are written once, with functions that every namespace has, and run on NumPy, PyTorch, CuPy and
 array-api-strict alike. NumPy keeps the in-place forms that its speed rests on.
+
+Rows have keys by what they hold, so that a choice of rows does not depend on their order or repetition. Keys are 64
+bits without a sign. NumPy holds them as uint64; other libraries as int64 with the same bits, because they multiply,
+shift and compare no others.
 """
 
 import math
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 # An array of any library.
 Array = Any
@@ -23,13 +27,19 @@ MOST = 1e150
 _LARGE_BYTES = 1 << 20
 _SENT_AS_THEY_ARE = ("float32", "float64", "int64")
 
+GOLDEN = 0x9E3779B97F4A7C15
+_FIRST_FACTOR, _SECOND_FACTOR = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+_SIGN = -(1 << 63)
+# Rows whose columns are read from the cache.
+_BLOCK = 2_048
+
 
 def is_numpy(array: Array) -> bool:
     """Whether an array is NumPy's own, and its kernels may work in place."""
     return isinstance(array, np.ndarray)
 
 
-def is_foreign(value: Any) -> bool:
+def is_foreign(value: object) -> bool:
     """Whether a value is an array of a library other than NumPy that kernels can run on."""
     if isinstance(value, np.ndarray) or not hasattr(value, "shape") or not hasattr(value, "dtype"):
         return False
@@ -55,14 +65,14 @@ def _namespace(library: str) -> ModuleType:
     return import_module(library)
 
 
-def device_of(array: Array) -> Any:
+def device_of(array: Array) -> object:
     """The device of an array, as its library names it."""
     from array_api_compat import device
 
     return device(array)
 
 
-def like(values: Any, array: Array, dtype: Any = None) -> Array:
+def like(values: ArrayLike, array: Array, dtype: Any = None) -> Array:
     """Values as an array of the same library, on the same device; of `dtype`, or the dtype of `array`."""
     if isinstance(array, np.ndarray):
         return np.asarray(values, dtype=array.dtype if dtype is None else dtype)
@@ -78,7 +88,7 @@ def like(values: Any, array: Array, dtype: Any = None) -> Array:
     return xp.asarray(values, dtype=dtype, device=device_of(array))
 
 
-def _is_large(values: Any) -> bool:
+def _is_large(values: object) -> TypeGuard[np.ndarray]:
     """Whether values are many, in a form that PyTorch takes without a word."""
     if not isinstance(values, np.ndarray) or values.nbytes < _LARGE_BYTES:
         return False
@@ -108,10 +118,89 @@ def all_finite(values: Array) -> bool:
         return math.isfinite(float(xp.sum(values))) or bool(xp.all(xp.isfinite(values)))
 
 
-def float_bits(values: Array) -> Array:
-    """The bits of float64 numbers as whole numbers: uint64 in NumPy, and int64 elsewhere, where uint64 has no sums."""
-    if isinstance(values, np.ndarray):
-        return values.view(np.uint64)
+def to_numpy(array: Array) -> np.ndarray:
+    """The array in this process's own memory."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "is_cuda"):
+        return _from_torch(array)
+    return np.asarray(array.get()) if hasattr(array, "get") else np.from_dlpack(array)
+
+
+def _from_torch(tensor: Array) -> np.ndarray:
+    if not tensor.is_cuda or tensor.nbytes < _LARGE_BYTES:
+        return np.asarray(tensor.detach().cpu().numpy())
+    import torch
+
+    here = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    return np.asarray(here.copy_(tensor.detach()).numpy())
+
+
+def mixed(z: Array) -> Array:
+    """The output function of splitmix64 (Steele, Lea and Flood 2014), a one-to-one map of 64-bit numbers."""
+    z = (z ^ _shifted(z, 30)) * constant(_FIRST_FACTOR, z)
+    z = (z ^ _shifted(z, 27)) * constant(_SECOND_FACTOR, z)
+    return z ^ _shifted(z, 31)
+
+
+def _shifted(z: Array, places: int) -> Array:
+    """The bits moved to the right, with zeros on the left."""
+    return z >> np.uint64(places) if is_numpy(z) else (z >> places) & ((1 << (64 - places)) - 1)
+
+
+def constant(value: int, keys: Array) -> int | np.uint64:
+    """A number without a sign, as an operand beside keys.
+
+    Examples
+    --------
+    >>> constant((1 << 64) - 1, np.zeros(1, dtype=np.uint64))
+    np.uint64(18446744073709551615)
+    """
+    return np.uint64(value) if is_numpy(keys) else value - ((value >> 63) << 64)
+
+
+def ascending(keys: Array) -> Array:
+    """Keys as numbers of the same order, whatever their library takes for a sign."""
+    return keys if is_numpy(keys) else keys ^ _SIGN
+
+
+def keys_in_numpy(keys: Array) -> NDArray[np.uint64]:
+    """Keys in this process's memory, as NumPy's own."""
+    return to_numpy(keys).view(np.uint64)
+
+
+def content_keys(values: Array, seed: int = 0) -> Array:
+    """A number for each row (n, d): the same for rows that are alike, and spread evenly over all others.
+
+    Parameters
+    ----------
+    values : array of shape (n, d)
+    seed : int, default=0
+
+    Returns
+    -------
+    array of shape (n,)
+        uint64, or int64 with the same bits when the values are not NumPy's.
+
+    Examples
+    --------
+    >>> keys = content_keys(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
+    >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
+    (True, False)
+    """
+    if is_foreign(values):
+        return _keys_of_bits(_signed_bits(cast(values, "float64") + 0.0), seed)
+    values = np.asarray(values, dtype=np.float64)
+    keys = np.empty(len(values), dtype=np.uint64)
+    for start in range(0, len(values), _BLOCK):
+        # Minus zero is zero.
+        block = values[start : start + _BLOCK] + 0.0
+        keys[start : start + _BLOCK] = _keys_of_bits(block.view(np.uint64), seed)
+    return keys
+
+
+def _signed_bits(values: Array) -> Array:
+    """The bits of float64 numbers of another library as int64: its uint64 has no sums."""
     xp = namespace_of(values)
     if hasattr(values, "view"):
         return values.view(xp.int64)
@@ -119,21 +208,10 @@ def float_bits(values: Array) -> Array:
     return like(to_numpy(values).view(np.int64), values, xp.int64)
 
 
-def to_numpy(array: Array) -> NDArray:
-    """The array in this process's own memory."""
-    if isinstance(array, np.ndarray):
-        return array
-    if hasattr(array, "is_cuda"):
-        return _from_torch(array)
-    if hasattr(array, "get"):
-        return array.get()
-    return np.from_dlpack(array)
-
-
-def _from_torch(tensor: Array) -> NDArray:
-    if not tensor.is_cuda or tensor.nbytes < _LARGE_BYTES:
-        return tensor.detach().cpu().numpy()
-    import torch
-
-    here = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-    return here.copy_(tensor.detach()).numpy()
+def _keys_of_bits(bits: Array, seed: int) -> Array:
+    # The sum of no column: zeros, as many as there are rows.
+    keys = namespace_of(bits).sum(bits[:, :0], axis=1)
+    keys = keys ^ constant(int(seed), keys)
+    for column in range(bits.shape[1]):
+        keys = mixed((keys ^ bits[:, column]) + constant(GOLDEN, keys))
+    return keys

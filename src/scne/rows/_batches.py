@@ -85,7 +85,7 @@ def numbers(array: pa.Array) -> NDArray[np.float64]:
     if array.type != pa.float64():
         # Integers beyond 2^53 are rounded: a network works on floats.
         array = array.cast(pa.float64(), safe=False)
-    return array.to_numpy(zero_copy_only=False)
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def missing_in(values: NDArray[np.float64], column: str) -> NDArray[np.bool_] | None:

@@ -2,12 +2,13 @@
 
 A source hands out its rows as a sequence of *stripes*, in row order. Everything that the algorithms
 need is a sum over stripes of a pure function of one stripe, so a source never has to hold all of its
-rows at once. Data in memory are the simplest source: their stripes are views.
+rows at once. Data in memory are the simplest source: their stripes are views. Some sources are made from
+others: rows are kept as they are read, or every block is changed.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,34 +24,34 @@ class RowBlock:
     ----------
     start : int
         Index of the first row in the source.
-    inputs : ndarray of shape (n, d)
-    targets : ndarray of shape (n, q) or None
+    inputs : array of shape (n, d)
+    targets : array of shape (n, q) or None
         None when the source has no target, as in a prediction.
-    weights : ndarray of shape (n,) or None
+    weights : array of shape (n,) or None
         Weight of each row; None when every row counts once.
     """
 
     start: int
-    inputs: NDArray
-    targets: NDArray | None = None
-    weights: NDArray | None = None
+    inputs: Array
+    targets: Array | None = None
+    weights: Array | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows in the block."""
-        return self.inputs.shape[0]
+        return int(self.inputs.shape[0])
 
     @property
     def stop(self) -> int:
         """Index after the last row in the source."""
-        return self.start + self.inputs.shape[0]
+        return self.start + int(self.inputs.shape[0])
 
     @property
     def nbytes(self) -> int:
         """Bytes of its inputs."""
-        return getattr(self.inputs, "nbytes", 0)
+        return int(getattr(self.inputs, "nbytes", 0))
 
-    def with_each(self, changed: Callable[[Any], Any]) -> "RowBlock":
+    def with_each(self, changed: Callable[[Array], Array]) -> "RowBlock":
         """The same rows with each of its arrays changed by a function."""
         return RowBlock(
             self.start,
@@ -90,9 +91,9 @@ class ArrayRows:
 
     Parameters
     ----------
-    inputs : ndarray of shape (N, d)
-    targets : ndarray of shape (N, q) or None
-    weights : ndarray of shape (N,) or None
+    inputs : array of shape (N, d)
+    targets : array of shape (N, q) or None
+    weights : array of shape (N,) or None
     host : ArrayRows or None
         The same rows in this process's memory, where the others are arrays on a device that came from it.
 
@@ -104,20 +105,20 @@ class ArrayRows:
     [(0, 2), (2, 4), (4, 5)]
     """
 
-    inputs: NDArray
-    targets: NDArray | None = None
-    weights: NDArray | None = None
+    inputs: Array
+    targets: Array | None = None
+    weights: Array | None = None
     host: "ArrayRows | None" = field(default=None, repr=False)
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self.inputs.shape[0]
+        return int(self.inputs.shape[0])
 
     @property
     def n_columns(self) -> int:
         """Number of input columns d."""
-        return self.inputs.shape[1]
+        return int(self.inputs.shape[1])
 
     @property
     def total_weight(self) -> float:
@@ -164,6 +165,85 @@ class ArrayRows:
                 None if self.targets is None else self.targets[part, :],
                 None if self.weights is None else self.weights[part],
             )
+
+
+@dataclass(frozen=True)
+class RowsOf:
+    """Rows that come from another source, as many and as wide."""
+
+    source: RowSource
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.source.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        """Number of input columns."""
+        return self.source.n_columns
+
+
+@dataclass(frozen=True)
+class ChangedRows(RowsOf):
+    """A source whose blocks are changed as they are read."""
+
+    change: Callable[[RowBlock], RowBlock]
+
+    def stripes(self, rows: int) -> Iterator[RowBlock]:
+        """The source's stripes, each changed."""
+        return map(self.change, self.source.stripes(rows))
+
+
+@dataclass(frozen=True)
+class SampledRows(RowsOf):
+    """A source of rows of which some are kept as they are read.
+
+    Attributes
+    ----------
+    source : RowSource
+    positions : ndarray of int
+        Rows to keep, ascending.
+    """
+
+    positions: NDArray[np.int64]
+    # The pieces of the last complete reading.
+    _pieces: list[ArrayRows] = field(default_factory=list, repr=False)
+
+    def stripes(self, rows: int) -> Iterator[RowBlock]:
+        """Yield the source's stripes."""
+        pieces = []
+        for block in self.source.stripes(rows):
+            first, last = np.searchsorted(self.positions, [block.start, block.stop])
+            here = ArrayRows(block.inputs, block.targets, block.weights)
+            pieces.append(here.take(self.positions[first:last] - block.start))
+            yield block
+        self._pieces[:] = pieces
+
+    def sample(self, step: int) -> ArrayRows:
+        """The rows that were kept; reads all of them, `step` at a time, when that has not been done yet."""
+        if not self._pieces:
+            for _ in self.stripes(step):
+                pass
+        return stacked(self._pieces)
+
+
+def stacked(pieces: list[ArrayRows]) -> ArrayRows:
+    """Rows with targets one below the other.
+
+    Examples
+    --------
+    >>> rows = ArrayRows(np.ones((2, 1)), np.zeros((2, 1)))
+    >>> stacked([rows, rows]).n_rows
+    4
+    """
+    targets = [piece.targets for piece in pieces if piece.targets is not None]
+    weights = [piece.weights for piece in pieces if piece.weights is not None]
+    return ArrayRows(
+        np.concatenate([piece.inputs for piece in pieces]),
+        np.concatenate(targets),
+        np.concatenate(weights) if weights else None,
+    )
 
 
 def other_places(n_rows: int, places: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,13 +66,13 @@ class CsvFormat:
     def strays(self, path: Path, names: Iterable[str]) -> dict[str, StrayTexts]:
         """Of some columns that hold text, those whose first block is mostly something else."""
         block = self._first_block(path)
-        found = {}
+        by_name = {}
         for name in names:
             texts = block.column(name)
             strays = find_strays([texts]) if texts.type == pa.string() else None
             if strays is not None:
-                found[name] = strays
-        return found
+                by_name[name] = strays
+        return by_name
 
     def check_end(self, path: Path) -> None:
         """Raise when the file ends inside quotes: all rows after the quote would be one text.
@@ -195,8 +196,7 @@ def _delimiter(path: Path) -> str:
 
 
 def _is_number(text: str) -> bool:
-    try:
+    with suppress(ValueError):
         float(text)
-    except ValueError:
-        return False
-    return True
+        return True
+    return False

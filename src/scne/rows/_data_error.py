@@ -1,4 +1,4 @@
-"""What is wrong with a user's data, in sentences that name the file and the column."""
+"""What is wrong with a user's data, in sentences that name the file and the column, and the words of such sentences."""
 
 import difflib
 from collections.abc import Iterable
@@ -48,6 +48,29 @@ def listing(names: Iterable[str], most: int = 20) -> str:
     names = list(names)
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def listed(words: Iterable[str]) -> str:
+    """Words with commas, and "and" before the last.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2_000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def no_such_column(column: str, role: str, path: str | Path, names: Iterable[str]) -> DataError:

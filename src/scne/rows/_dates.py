@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from scne.rows._arrays import Array, cast, is_foreign, like, namespace_of
 from scne.rows._blocks import ArrayRows
-from scne.rows._ramps import RampScaling, learn_ramps
-from scne.rows._scaling import ColumnScaling, column_statistics, learn_scaling
+from scne.rows._scaling import ColumnScaling, RampScaling
+from scne.rows._scaling_learner import column_statistics, learn_ramps, learn_scaling
 
 DATES: tuple[str, ...] = ("calendar", "numbers")
 # A date by the positions of its year, its month and its day.
@@ -46,8 +46,8 @@ def find_dates(names: Sequence[str] | None) -> tuple[DateColumns, ...]:
 
 def whole_dates(dates: Iterable[DateColumns], groups: Iterable[NDArray[np.intp]]) -> tuple[DateColumns, ...]:
     """Those dates whose three columns are in the same groups."""
-    kept = [set(group.tolist()) for group in groups]
-    return tuple(date for date in dates if all(len(group.intersection(date)) in (0, 3) for group in kept))
+    columns = [set(group.tolist()) for group in groups]
+    return tuple(date for date in dates if all(len(group.intersection(date)) in (0, 3) for group in columns))
 
 
 def plausible_dates(dates: Iterable[DateColumns], inputs: Array) -> tuple[DateColumns, ...]:
@@ -138,9 +138,9 @@ class DatedScaling:
     @property
     def as_numbers(self) -> ColumnScaling:
         """What is known of the columns as they go in: months and days are those of any year, and years of any time."""
-        known = self.columns
-        shift, scale = known.shift.copy(), known.scale.copy()
-        limits = None if known.lower is None or known.upper is None else (known.lower.copy(), known.upper.copy())
+        plain = self.columns
+        shift, scale = plain.shift.copy(), plain.scale.copy()
+        limits = None if plain.lower is None or plain.upper is None else (plain.lower.copy(), plain.upper.copy())
         for date in self.dates:
             shift[list(date)], scale[list(date)] = (2000.0, 6.5, 16.0), (3.0, 3.45, 8.9)
             if limits is not None:

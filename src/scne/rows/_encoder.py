@@ -106,7 +106,7 @@ class Encoder:
             encoding.encode(array, out[:, span])
         return out
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """What a model file stores: only texts, numbers, lists and dictionaries."""
         return {
             "encodings": [encoding_to_dict(encoding) for encoding in self.encodings],
@@ -130,7 +130,7 @@ class Encoder:
         return cls(encodings, groups, stored["missing"], missing_texts, families)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is no text")
     return value

@@ -1,8 +1,7 @@
 """Checks of an encoder that came from a file, which may hold anything."""
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Collection, Iterable
 
 from scne.rows._encodings import CategoryEncoding, ColumnEncoding, DateEncoding, NumberEncoding
 
@@ -28,7 +27,7 @@ def check_encodings(encodings: tuple[ColumnEncoding, ...]) -> None:
         raise ValueError("two encodings are of the same column")
 
 
-def check_groups(groups: Iterable[tuple[Any, Any]], missing: Any) -> None:
+def check_groups(groups: Iterable[tuple[object, Collection[object]]], missing: object) -> None:
     """Raise a ValueError unless groups have different names and name their columns, and gaps are treated somehow."""
     named = list(groups)
     if not _are_different([name for name, _ in named]) or not all(_are_different(columns) for _, columns in named):
@@ -71,9 +70,9 @@ def _check_parts(encoding: DateEncoding) -> None:
         raise ValueError(f"the parts of date {encoding.column[:40]!r} are not calendar parts with a mean each")
 
 
-def _are_different(texts: Any) -> bool:
+def _are_different(texts: Collection[object]) -> bool:
     return all(isinstance(text, str) for text in texts) and len(set(texts)) == len(texts)
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: object) -> bool:
     return isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value)

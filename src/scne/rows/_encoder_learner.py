@@ -23,9 +23,9 @@ from scne.rows._encodings import (
 )
 from scne.rows._files import FileRows
 from scne.rows._level_counts import LevelCounts
-from scne.rows._scaling import ColumnStatistics, Moments, column_statistics, moments
+from scne.rows._scaling_learner import ColumnStatistics, Moments, column_statistics, moments
 from scne.rows._schemas import kind_of
-from scne.rows._strays_in_files import refuse_strays
+from scne.rows._stray_texts import find_strays, mostly, stray_error
 
 _Described = tuple[float, float, float, float]
 
@@ -145,7 +145,7 @@ class EncoderLearner:
         try:
             yield
         except DataError:
-            refuse_strays(self.rows, column, counts)
+            _refuse_strays(self.rows, column, counts)
             raise
 
     def finish(self) -> Encoder:
@@ -182,7 +182,7 @@ class EncoderLearner:
                 yield from self._measured(column, places[column])
 
     def _category(self, column: str, counts: LevelCounts) -> tuple[ColumnEncoding, list[_Described]]:
-        refuse_strays(self.rows, column, counts)
+        _refuse_strays(self.rows, column, counts)
         levels = counts.most_frequent(self.max_levels)
         encoding = CategoryEncoding(column, levels, missing=counts.has_missing, other=counts.n_levels > len(levels))
         weights = [counts.weight_of(level) for level in levels]
@@ -195,16 +195,16 @@ class EncoderLearner:
         return encoding, [self._indicator(weight) for weight in weights]
 
     def _measured(self, column: str, places: list[int]) -> Iterator[tuple[ColumnEncoding, list[_Described]]]:
-        found = self._moments
-        if found.weight[places[0]] == 0:
+        learned = self._moments
+        if learned.weight[places[0]] == 0:
             return
-        indicator = bool(found.missing[places[0]])
-        marks = [self._indicator(self.weight - found.weight[places[0]])] if indicator else []
+        indicator = bool(learned.missing[places[0]])
+        marks = [self._indicator(self.weight - learned.weight[places[0]])] if indicator else []
         # Rounding may put the mean of equal values beside them.
-        means = np.clip(found.mean, found.smallest, found.largest)
+        means = np.clip(learned.mean, learned.smallest, learned.largest)
         kind = kind_of(self.rows.schema.field(column).type)
         if kind == "date":
-            places = [place for place in places if found.smallest[place] < found.largest[place]]
+            places = [place for place in places if learned.smallest[place] < learned.largest[place]]
             parts = tuple(self._measures[place].part for place in places)
             if "hour" in parts and column in self.rows.bare_dates:
                 raise DataError(
@@ -215,7 +215,7 @@ class EncoderLearner:
         else:
             kind_of_encoding = FlagEncoding if kind == "flag" else NumberEncoding
             encoding = kind_of_encoding(column, float(means[places[0]]), indicator)
-        described = [(means[p], found.squares[p], found.smallest[p], found.largest[p]) for p in places]
+        described = [(means[p], learned.squares[p], learned.smallest[p], learned.largest[p]) for p in places]
         if encoding.names:
             yield encoding, described + marks
 
@@ -254,3 +254,18 @@ def _measures(rows: FileRows) -> Iterator[_Measure]:
             yield from (_Measure(column, part) for part in calendar_parts(type_))
         elif kind in ("number", "flag"):
             yield _Measure(column, "")
+
+
+def _refuse_strays(rows: FileRows, column: str, counts: LevelCounts) -> None:
+    """Raise when a column that nobody stated to be text turns out to hold mostly numbers or dates.
+
+    The first block of a file, which `open_rows` looks at, need not show it. Only a refusal reads the column again.
+    """
+    if column not in rows.undeclared_texts:
+        return
+    judged = mostly(counts.levels.to_pylist(), counts.rows.tolist())
+    if judged is None:
+        return
+    strays = find_strays((batch.column(0) for batch in rows.batches([column])), judged)
+    if strays is not None:
+        raise stray_error(column, rows.path, strays, None if len(rows.files) == 1 else rows.place)

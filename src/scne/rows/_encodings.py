@@ -3,7 +3,7 @@
 Each is a small frozen record of what was learned, with `encode`, which fills its columns of a float64 matrix.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -127,21 +127,21 @@ class CategoryEncoding:
         k = len(self.levels)
         out[:] = 0.0
         other = k + self.missing if self.other else -1
-        known = pc.index_in(array.cast(pa.string()), value_set=pa.array(self.levels, pa.string()))
-        codes = known.fill_null(other).to_numpy(zero_copy_only=False).astype(np.intp)
+        places = pc.index_in(array.cast(pa.string()), value_set=pa.array(self.levels, pa.string()))
+        codes = places.fill_null(other).to_numpy(zero_copy_only=False).astype(np.intp)
         if self.missing and array.null_count:
             codes[array.is_null().to_numpy(zero_copy_only=False)] = k
-        found = np.flatnonzero(codes >= 0)
-        out[found, codes[found]] = 1.0
+        rows = np.flatnonzero(codes >= 0)
+        out[rows, codes[rows]] = 1.0
 
 
 ColumnEncoding: TypeAlias = NumberEncoding | FlagEncoding | DateEncoding | CategoryEncoding
-_BY_KIND: dict[str, Any] = {
+_BY_KIND: dict[str, Callable[..., ColumnEncoding]] = {
     encoding.kind: encoding for encoding in (NumberEncoding, FlagEncoding, DateEncoding, CategoryEncoding)
 }
 
 
-def encoding_to_dict(encoding: ColumnEncoding) -> dict[str, Any]:
+def encoding_to_dict(encoding: ColumnEncoding) -> dict[str, object]:
     """What a model file stores of an encoding.
 
     Examples
@@ -156,7 +156,7 @@ def encoding_to_dict(encoding: ColumnEncoding) -> dict[str, Any]:
     return {"kind": encoding.kind, **values}
 
 
-def encoding_from_dict(stored: dict[str, Any]) -> ColumnEncoding:
+def encoding_from_dict(stored: Mapping[str, Any]) -> ColumnEncoding:
     """The encoding that was stored."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}
     del values["kind"]

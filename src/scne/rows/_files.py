@@ -5,8 +5,7 @@ rows out in batches of one length, whatever the files' own parts are.
 """
 
 import copy
-import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,123 +13,18 @@ import pyarrow as pa
 
 from scne.rows._arrays import MOST
 from scne.rows._batches import numbers, only_first, rechunked
-from scne.rows._columns import ColumnRoles, assign_columns, nameless
+from scne.rows._columns import ColumnRoles
 from scne.rows._csv_format import CsvFormat
 from scne.rows._data_error import DataError, no_such_column
-from scne.rows._file_parts import READ_FAILURES, FilePart, open_part, unreadable
-from scne.rows._formats import FileFormat, find_files, partition_values
-from scne.rows._memory_sizes import check_bytes
-from scne.rows._opening import check_kinds, check_texts, missing_texts
+from scne.rows._file_parts import READ_FAILURES, FilePart, unreadable
+from scne.rows._formats import FileFormat
 from scne.rows._row_weights import WeightScale
-from scne.rows._schemas import UnifiedColumns, is_numeric, kind_of, unify_columns
+from scne.rows._schemas import UnifiedColumns, kind_of
 from scne.rows._settled_types import KnowsColumns, settled_types
 from scne.rows._type_changes import converted, family, without_marks
 
 # Read at a time, and of wide files so many numbers.
 _READ_ROWS, _READ_NUMBERS = 16_384, 1 << 23
-
-
-def open_rows(
-    path: str | os.PathLike[str],
-    *,
-    target: str | Iterable[str] | None,
-    groups: Mapping[str, Iterable[str]] | None = None,
-    weight: str | None = None,
-    keys: str | Iterable[str] = (),
-    ignore: str | Iterable[str] = (),
-    kinds: Mapping[str, str] | None = None,
-    missing: str | Iterable[str] = (),
-    like: KnowsColumns | None = None,
-    memory: int | str = "1GB",
-) -> "FileRows":
-    """Open a Parquet, Arrow or CSV file, or a folder of them, as rows to learn from.
-
-    Only names and types are read here. The files of a folder (and of its folders) count in the order of their names;
-    names that begin with a dot or an underscore are passed over, and folders called ``year=2013`` give a column.
-
-    Parameters
-    ----------
-    path : path
-    target : str, sequence of str, or None
-        Column or columns to predict; None for rows to predict on.
-    groups : mapping of name to columns, or None
-        Names or patterns such as ``"timbre_cov_*"``; columns in no group are not read. None guesses groups from what
-        the column names have in common, and `FileRows.guessed_groups` says how.
-    weight : str or None
-        Column with the weight of each row.
-    keys : sequence of str
-        Columns that predictions carry along and no network sees.
-    ignore : sequence of str
-        Columns to leave out.
-    kinds : mapping of column to {"number", "flag", "category", "date"}, or None
-        What a column is where its type does not tell: codes written as integers, or a CSV column whose first lines
-        mislead.
-    missing : sequence of str
-        Texts that stand for missing values, such as ``("?", "-999")``, beside the usual ones of CSV files (empty,
-        ``NA``, ``NaN``, ``null`` and others). They are so in every column: in text columns of all formats, and as
-        numbers where they are numbers.
-    like : Encoder or None
-        That of a fitted model (``model.encoder_``): columns are read as the files of the fit were, with the same kinds
-        and missing texts, and a column whose type has changed is refused. `predict` does the same with rows that were
-        opened without it.
-    memory : int or str, default="1GB"
-        What a fit on these rows may take beyond Python and its libraries, in bytes or as a text such as "500MB": where
-        it is too little for the rows of the search, fewer are searched, at least 5,000, and what cannot fit is refused
-        before a row is read.
-
-    Returns
-    -------
-    FileRows
-
-    Examples
-    --------
-    >>> import tempfile, pyarrow.parquet as pq
-    >>> table = pa.table({"gas_SO2": [4.0, 5.0], "gas_NO2": [7.0, 8.0], "hour": [1, 2], "PM": [9.0, 11.0]})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pq.write_table(table, f"{folder}/air.parquet")
-    ...     rows = open_rows(folder, target="PM")
-    ...     batches = list(rows.batches(rows=1))
-    >>> rows.n_rows, len(batches), rows.groups
-    (2, 2, {'gas': ('gas_SO2', 'gas_NO2'), 'columns': ('hour',)})
-    """
-    path, memory_budget = Path(path), check_bytes("memory", memory)
-    file_format, paths = find_files(path)
-    marks = missing_texts(_names(missing), like)
-    if isinstance(file_format, CsvFormat):
-        file_format = CsvFormat(marks)
-    partitions = partition_values(path, paths) if path.is_dir() else [{}]
-    parts = [open_part(file_format, file, values) for file, values in zip(paths, partitions, strict=True)]
-    unified = unify_columns([(part.facts.path, part.schema) for part in parts])
-    names = list(unified.types)
-    left_out = _names(ignore) if groups is not None else [*_names(ignore), *nameless(path, unified, _names(ignore))]
-    roles = assign_columns(path, names, _names(target), groups, weight, _names(keys), left_out)
-    check_kinds(path, names, kinds or {})
-    needed = set(roles.all)
-    text_files = isinstance(file_format, CsvFormat)
-    written = set(names) if text_files else {name for part in parts for name in part.constants}
-    fitted = {} if like is None else {name: like.columns[name] for name in roles.inputs if name in like.columns}
-    undeclared = [name for name in roles.all if name not in {**(kinds or {}), **fitted, **dict.fromkeys(roles.keys)}]
-    if isinstance(file_format, CsvFormat):
-        check_texts(file_format, parts, undeclared, roles)
-    schema = settled_types(
-        unified,
-        [name for name in names if name in needed],
-        kinds or {},
-        roles.keys,
-        text_files=text_files,
-        written=written,
-        fitted=fitted,
-    )
-    for role, name in [*(("target", name) for name in roles.targets), *(("weight", name) for name in _names(weight))]:
-        if not is_numeric(schema.field(name).type):
-            raise DataError(
-                f"The {role} column {name!r} of {path} holds values of type {schema.field(name).type}, "
-                "but it must hold numbers."
-            )
-    if all(part.n_rows == 0 for part in parts):
-        raise DataError(f"{path} holds no rows.")
-    undeclared = undeclared if text_files else []
-    return FileRows(path, file_format, parts, schema, roles, unified, marks, written, undeclared, memory_budget)
 
 
 class FileRows:
@@ -219,8 +113,8 @@ class FileRows:
     @property
     def n_rows(self) -> int | None:
         """Number of rows; None for CSV files until one pass, or `count_rows`, has counted them."""
-        known = [count for count in self._counts if count is not None]
-        return sum(known) if len(known) == len(self._counts) else None
+        counts = [count for count in self._counts if count is not None]
+        return sum(counts) if len(counts) == len(self._counts) else None
 
     def input_kinds(self) -> dict[str, str | None]:
         """What each input column is to a model: "number", "flag", "category", "date" or "empty"."""
@@ -307,7 +201,7 @@ class FileRows:
 
     def _chunks(self, schema: pa.Schema, rows: int, start: int) -> Iterator[pa.RecordBatch]:
         """Rows from `start` on in pieces that lie in one file each."""
-        skip, found = start, False
+        skip, any_rows = start, False
         for number, facts in enumerate(self.files):
             count = self._counts[number]
             if count is not None and count <= skip:
@@ -321,7 +215,7 @@ class FileRows:
                 dropped = min(max(0, skip - read), chunk.num_rows)
                 read += chunk.num_rows
                 if dropped < chunk.num_rows:
-                    found = True
+                    any_rows = True
                     yield self._weighted(chunk.slice(dropped) if dropped else chunk)
             facts.check_unchanged()
             if count is not None and read != count:
@@ -331,7 +225,7 @@ class FileRows:
                     self._format.check_end(facts.path)
                 self._counts[number] = read
             skip = max(0, skip - read)
-        if not found and start == 0:
+        if not any_rows and start == 0:
             raise DataError(f"{self.path} holds no rows.")
 
     def _read(self, number: int, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
@@ -368,7 +262,8 @@ class FileRows:
         return chunk.set_column(place, pa.field(self.weight_name, pa.float64()), pa.array(weights))
 
     def _check_values(self, path: Path, first_row: int, chunk: pa.RecordBatch) -> None:
-        for name in (*self.target_names, *_names(self.weight_name)):
+        checked = self.target_names if self.weight_name is None else (*self.target_names, self.weight_name)
+        for name in checked:
             if name in chunk.schema.names:
                 values = numbers(chunk.column(name))
                 role = "target" if name in self.target_names else "weight"
@@ -392,7 +287,3 @@ class FileRows:
             f"The {role} column {name!r} of {path} has {what} values: the first in row {first_row + first + 1:,}, "
             f"{count:,} among the {len(values):,} rows read with it; remove or complete these rows."
         )
-
-
-def _names(names: str | Iterable[str] | None) -> list[str]:
-    return [] if names is None else [names] if isinstance(names, str) else list(names)

@@ -50,7 +50,7 @@ class ArrowFormat:
 
     def n_rows(self, path: Path) -> int | None:
         """Number of rows, from the heads of the record batches."""
-        return ds.dataset(str(path), format="ipc").count_rows()
+        return int(ds.dataset(str(path), format="ipc").count_rows())
 
     def batches(self, path: Path, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
         """Stream the rows.

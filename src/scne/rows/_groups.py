@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from scne.rows._data_error import listing
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,9 @@ class FeatureGroup:
     columns: NDArray[np.intp]
 
 
-def resolve_groups(groups: Any, n_columns: int, column_names: Sequence[str] | None = None) -> tuple[FeatureGroup, ...]:
+def resolve_groups(
+    groups: object, n_columns: int, column_names: Sequence[str] | None = None
+) -> tuple[FeatureGroup, ...]:
     """Turn what a user wrote for `groups` into column positions.
 
     Parameters
@@ -65,12 +68,15 @@ def all_columns(n_columns: int, n_groups: int, name: str) -> tuple[FeatureGroup,
     >>> [group.name for group in all_columns(3, 2, "network")]
     ['network 1', 'network 2']
     """
-    return tuple(FeatureGroup(f"{name} {m + 1}", np.arange(n_columns)) for m in range(n_groups))
+    groups = []
+    for number in range(1, n_groups + 1):
+        groups.append(FeatureGroup(f"{name} {number}", np.arange(n_columns)))
+    return tuple(groups)
 
 
-def _positions(group: str, columns: Any, n_columns: int, column_names: Sequence[str] | None) -> NDArray[np.intp]:
+def _positions(group: str, columns: object, n_columns: int, column_names: Sequence[str] | None) -> NDArray[np.intp]:
     if isinstance(columns, slice):
-        found = _from_slice(group, columns, n_columns, column_names)
+        positions = _from_slice(group, columns, n_columns, column_names)
     else:
         if isinstance(columns, str | Integral):
             columns = [columns]
@@ -79,23 +85,23 @@ def _positions(group: str, columns: Any, n_columns: int, column_names: Sequence[
                 f"Group {group!r} of groups is {columns!r}, but it must be column names, positions or a slice."
             )
         # A set has no order of its own, and that of its text changes from run to run.
-        listed = sorted(columns, key=str) if isinstance(columns, Set) else list(columns)
-        if listed and all(isinstance(column, bool | np.bool_) for column in listed):
-            if len(listed) != n_columns:
+        entries = sorted(columns, key=str) if isinstance(columns, Set) else list(columns)
+        if entries and all(isinstance(column, bool | np.bool_) for column in entries):
+            if len(entries) != n_columns:
                 raise ValueError(
-                    f"Group {group!r} of groups is a mask of length {len(listed)}, "
+                    f"Group {group!r} of groups is a mask of length {len(entries)}, "
                     f"but the input has {n_columns} columns."
                 )
-            found = [position for position, used in enumerate(listed) if used]
+            positions = [position for position, used in enumerate(entries) if used]
         else:
-            found = [_position(group, column, n_columns, column_names) for column in listed]
-    if not found:
+            positions = [_position(group, column, n_columns, column_names) for column in entries]
+    if not positions:
         raise ValueError(f"Group {group!r} of groups has no columns; name at least one, or leave the group out.")
-    twice = sorted({position for position in found if found.count(position) > 1})
+    twice = sorted({position for position in positions if positions.count(position) > 1})
     if twice:
         label = column_names[twice[0]] if column_names is not None else twice[0]
         raise ValueError(f"Group {group!r} of groups lists column {label!r} more than once.")
-    return np.asarray(found, dtype=np.intp)
+    return np.asarray(positions, dtype=np.intp)
 
 
 def _from_slice(group: str, columns: slice, n_columns: int, column_names: Sequence[str] | None) -> list[int]:
@@ -114,7 +120,7 @@ def _from_slice(group: str, columns: slice, n_columns: int, column_names: Sequen
         ) from None
 
 
-def _position(group: str, column: Any, n_columns: int, column_names: Sequence[str] | None) -> int:
+def _position(group: str, column: object, n_columns: int, column_names: Sequence[str] | None) -> int:
     if isinstance(column, str):
         if column_names is None:
             raise ValueError(
@@ -125,7 +131,7 @@ def _position(group: str, column: Any, n_columns: int, column_names: Sequence[st
         if column not in names:
             raise ValueError(
                 f"Group {group!r} of groups names column {column!r}, which the input does not have; "
-                f"its columns are {_listing(names)}."
+                f"its columns are {listing(names)}."
             )
         return names.index(column)
     if isinstance(column, Integral) and not isinstance(column, bool):
@@ -137,8 +143,3 @@ def _position(group: str, column: Any, n_columns: int, column_names: Sequence[st
             )
         return position % n_columns
     raise TypeError(f"Group {group!r} of groups holds {column!r}, but a column is given by its name or its position.")
-
-
-def _listing(names: Sequence[str], most: int = 20) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -5,7 +5,6 @@ import re
 import reprlib
 import tomllib
 from pathlib import Path
-from typing import Any
 
 from scne.rows._data_error import DataError, listing
 from scne.rows._paths import irregular
@@ -71,7 +70,7 @@ def read_groups(path: str | os.PathLike[str]) -> dict[str, list[str]]:
     return groups
 
 
-def _check_group(path: Path, group: str, columns: Any) -> None:
+def _check_group(path: Path, group: str, columns: object) -> None:
     if not isinstance(columns, list) or not all(isinstance(column, str) for column in columns):
         raise DataError(
             f"Group {_shortened(group)} of the groups file {path} is {_shortened(columns)}, but it must be a list of "
@@ -94,6 +93,6 @@ def _small_text(path: Path) -> str:
     return text
 
 
-def _shortened(value: Any) -> str:
+def _shortened(value: object) -> str:
     """The beginning of what a file says, for a sentence."""
     return _SHORT.repr(value)

@@ -60,5 +60,5 @@ def _content(path: Path, size: int, stretches: int | None) -> str:
     return digest.hexdigest()
 
 
-def _hashed(value: Any) -> str:
+def _hashed(value: object) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()

@@ -57,17 +57,17 @@ class LevelCounts:
     @property
     def n_levels(self) -> int:
         """Number of levels, without what is missing."""
-        return len(self.levels) - self.levels.null_count
+        return len(self.levels) - int(self.levels.null_count)
 
     @property
     def nbytes(self) -> int:
         """What the levels and their counts take."""
-        return self.levels.nbytes + self.rows.nbytes + self.weight.nbytes
+        return int(self.levels.nbytes) + self.rows.nbytes + self.weight.nbytes
 
     @property
     def has_missing(self) -> bool:
         """Whether some values are missing."""
-        return self.levels.null_count > 0
+        return bool(self.levels.null_count)
 
     def weight_of(self, level: str | None) -> float:
         """Weight of the rows with a level, or of those without one."""
@@ -85,7 +85,7 @@ class LevelCounts:
         counted = sorted(zip((-self.rows[present]).tolist(), texts, strict=True))
         return tuple(text for _, text in counted[:most])
 
-    def _add(self, levels: pa.Array, rows: NDArray, weight: NDArray) -> None:
+    def _add(self, levels: pa.Array, rows: np.ndarray, weight: np.ndarray) -> None:
         """Add counts of levels that differ from each other; each is a sum in the order of the batches."""
         places = pc.index_in(levels, value_set=self.levels).to_numpy(zero_copy_only=False)
         fresh = np.isnan(places) if places.dtype.kind == "f" else np.zeros(len(places), dtype=bool)

@@ -1,20 +1,126 @@
-"""What is checked when files are opened, before a row is read."""
+"""Opening files: which columns play which part and what they are read as, before a row is read."""
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
 
-from scne.rows._columns import ColumnRoles
+from scne.rows._columns import ColumnRoles, assign_columns, nameless
 from scne.rows._csv_format import CsvFormat
 from scne.rows._data_error import DataError, no_such_column
-from scne.rows._file_parts import FilePart
-from scne.rows._schemas import KINDS
-from scne.rows._settled_types import KnowsColumns
+from scne.rows._file_parts import FilePart, open_part
+from scne.rows._files import FileRows
+from scne.rows._formats import find_files, partition_values
+from scne.rows._memory_sizes import check_bytes
+from scne.rows._schemas import KINDS, is_numeric, unify_columns
+from scne.rows._settled_types import KnowsColumns, settled_types
 from scne.rows._stray_texts import stray_error, stray_target
 
 
-def missing_texts(missing: Iterable[str], like: KnowsColumns | None) -> tuple[str, ...]:
+def open_rows(
+    path: str | os.PathLike[str],
+    *,
+    target: str | Iterable[str] | None,
+    groups: Mapping[str, Iterable[str]] | None = None,
+    weight: str | None = None,
+    keys: str | Iterable[str] = (),
+    ignore: str | Iterable[str] = (),
+    kinds: Mapping[str, str] | None = None,
+    missing: str | Iterable[str] = (),
+    like: KnowsColumns | None = None,
+    memory: int | str = "1GB",
+) -> FileRows:
+    """Open a Parquet, Arrow or CSV file, or a folder of them, as rows to learn from.
+
+    Only names and types are read here. The files of a folder (and of its folders) count in the order of their names;
+    names that begin with a dot or an underscore are passed over, and folders called ``year=2013`` give a column.
+
+    Parameters
+    ----------
+    path : path
+    target : str, sequence of str, or None
+        Column or columns to predict; None for rows to predict on.
+    groups : mapping of name to columns, or None
+        Names or patterns such as ``"timbre_cov_*"``; columns in no group are not read. None guesses groups from what
+        the column names have in common, and `FileRows.guessed_groups` says how.
+    weight : str or None
+        Column with the weight of each row.
+    keys : sequence of str
+        Columns that predictions carry along and no network sees.
+    ignore : sequence of str
+        Columns to leave out.
+    kinds : mapping of column to {"number", "flag", "category", "date"}, or None
+        What a column is where its type does not tell: codes written as integers, or a CSV column whose first lines
+        mislead.
+    missing : sequence of str
+        Texts that stand for missing values, such as ``("?", "-999")``, beside the usual ones of CSV files (empty,
+        ``NA``, ``NaN``, ``null`` and others). They are so in every column: in text columns of all formats, and as
+        numbers where they are numbers.
+    like : Encoder or None
+        That of a fitted model (``model.encoder_``): columns are read as the files of the fit were, with the same kinds
+        and missing texts, and a column whose type has changed is refused. `predict` does the same with rows that were
+        opened without it.
+    memory : int or str, default="1GB"
+        What a fit on these rows may take beyond Python and its libraries, in bytes or as a text such as "500MB": where
+        it is too little for the rows of the search, fewer are searched, at least 5,000, and what cannot fit is refused
+        before a row is read.
+
+    Returns
+    -------
+    FileRows
+
+    Examples
+    --------
+    >>> import tempfile, pyarrow.parquet as pq
+    >>> table = pa.table({"gas_SO2": [4.0, 5.0], "gas_NO2": [7.0, 8.0], "hour": [1, 2], "PM": [9.0, 11.0]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pq.write_table(table, f"{folder}/air.parquet")
+    ...     rows = open_rows(folder, target="PM")
+    ...     batches = list(rows.batches(rows=1))
+    >>> rows.n_rows, len(batches), rows.groups
+    (2, 2, {'gas': ('gas_SO2', 'gas_NO2'), 'columns': ('hour',)})
+    """
+    path, memory_budget = Path(path), check_bytes("memory", memory)
+    file_format, paths = find_files(path)
+    marks = _missing_texts(_names(missing), like)
+    if isinstance(file_format, CsvFormat):
+        file_format = CsvFormat(marks)
+    partitions = partition_values(path, paths) if path.is_dir() else [{}]
+    parts = [open_part(file_format, file, values) for file, values in zip(paths, partitions, strict=True)]
+    unified = unify_columns([(part.facts.path, part.schema) for part in parts])
+    names = list(unified.types)
+    left_out = _names(ignore) if groups is not None else [*_names(ignore), *nameless(path, unified, _names(ignore))]
+    roles = assign_columns(path, names, _names(target), groups, weight, _names(keys), left_out)
+    _check_kinds(path, names, kinds or {})
+    needed = set(roles.all)
+    text_files = isinstance(file_format, CsvFormat)
+    written = set(names) if text_files else {name for part in parts for name in part.constants}
+    fitted = {} if like is None else {name: like.columns[name] for name in roles.inputs if name in like.columns}
+    undeclared = [name for name in roles.all if name not in {**(kinds or {}), **fitted, **dict.fromkeys(roles.keys)}]
+    if isinstance(file_format, CsvFormat):
+        _check_texts(file_format, parts, undeclared, roles)
+    schema = settled_types(
+        unified,
+        [name for name in names if name in needed],
+        kinds or {},
+        roles.keys,
+        text_files=text_files,
+        written=written,
+        fitted=fitted,
+    )
+    _check_numeric(path, schema, roles)
+    if all(part.n_rows == 0 for part in parts):
+        raise DataError(f"{path} holds no rows.")
+    undeclared = undeclared if text_files else []
+    return FileRows(path, file_format, parts, schema, roles, unified, marks, written, undeclared, memory_budget)
+
+
+def _names(names: str | Iterable[str] | None) -> list[str]:
+    return [] if names is None else [names] if isinstance(names, str) else list(names)
+
+
+def _missing_texts(missing: Iterable[str], like: KnowsColumns | None) -> tuple[str, ...]:
     """The texts that stand for missing values, by a fitted model and by the user."""
     marks = [*(() if like is None else like.missing_texts), *missing]
     for mark in marks:
@@ -23,7 +129,7 @@ def missing_texts(missing: Iterable[str], like: KnowsColumns | None) -> tuple[st
     return tuple(dict.fromkeys(marks))
 
 
-def check_texts(file_format: CsvFormat, parts: list[FilePart], undeclared: list[str], roles: ColumnRoles) -> None:
+def _check_texts(file_format: CsvFormat, parts: list[FilePart], undeclared: list[str], roles: ColumnRoles) -> None:
     """Refuse columns of text that are mostly numbers or dates as far as the beginnings of the files show."""
     for part in parts:
         names = [
@@ -39,10 +145,20 @@ def check_texts(file_format: CsvFormat, parts: list[FilePart], undeclared: list[
             raise stray_error(name, path, strays) if role is None else stray_target(role, name, path, strays)
 
 
-def check_kinds(path: Path, names: list[str], kinds: Mapping[str, str]) -> None:
+def _check_kinds(path: Path, names: list[str], kinds: Mapping[str, str]) -> None:
     """Refuse kinds that there are not, and those of columns that there are not."""
     for name, kind in kinds.items():
         if kind not in KINDS:
             raise DataError(f"The kind of column {name!r} is {kind!r}, but it must be one of {', '.join(KINDS)}.")
         if name not in names:
             raise no_such_column(name, f"kind {kind!r}", path, names)
+
+
+def _check_numeric(path: Path, schema: pa.Schema, roles: ColumnRoles) -> None:
+    """Refuse targets and weights that are no numbers."""
+    for name in (*roles.targets, *_names(roles.weight)):
+        if not is_numeric(schema.field(name).type):
+            raise DataError(
+                f"The {'target' if name in roles.targets else 'weight'} column {name!r} of {path} holds values of type "
+                f"{schema.field(name).type}, but it must hold numbers."
+            )

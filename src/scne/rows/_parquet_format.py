@@ -62,7 +62,7 @@ class ParquetFormat:
         if footer_bytes(path) > _LONG_FOOTER:
             return read_short_footer(path).n_rows
         with self._open(path) as file:
-            return file.metadata.num_rows
+            return int(file.metadata.num_rows)
 
     def batches(self, path: Path, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
         """Stream the rows; row groups before `skip` are not read."""

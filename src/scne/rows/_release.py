@@ -6,12 +6,12 @@ that adds up: of 410 MB for a long Parquet footer the C library returns 20 by it
 
 import ctypes
 import sys
+from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 
 @cache
-def _trim() -> Any:
+def _trim() -> Callable[[int], int] | None:
     """`malloc_trim` of the GNU C library; None elsewhere."""
     return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform.startswith("linux") else None
 

@@ -68,7 +68,7 @@ class WeightFacts:
         )
 
 
-def weight_facts(weights: NDArray) -> WeightFacts:
+def weight_facts(weights: np.ndarray) -> WeightFacts:
     """What weights of some rows say of their scale."""
     tolerance = _SINGLE_TOLERANCE if weights.dtype in (np.float32, np.float16) else _TOLERANCE
     there = np.asarray(weights, dtype=np.float64)
@@ -107,7 +107,7 @@ class WeightScale:
     reference: float
     factor: float
 
-    def apply(self, weights: NDArray) -> NDArray[np.float64]:
+    def apply(self, weights: np.ndarray) -> NDArray[np.float64]:
         """The rows that each weight counts as."""
         ratios = np.asarray(weights, dtype=np.float64) / self.reference
         if self.factor != 1.0:
@@ -135,7 +135,7 @@ def learn_weight_scale(facts: WeightFacts) -> WeightScale:
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Numbers with their leading bits alone."""
     mantissa, exponent = np.frexp(values)
-    return np.ldexp(np.rint(np.ldexp(mantissa, _BITS)), exponent - _BITS)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, _BITS)), exponent - _BITS))
 
 
 def check_weight_size(facts: WeightFacts, name: str) -> None:

@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from scne.rows._arrays import Array, device_of, is_foreign, namespace_of
-from scne.rows._content import GOLDEN, ascending, constant, mixed
+from scne.rows._arrays import GOLDEN, Array, ascending, constant, device_of, is_foreign, mixed, namespace_of
 
 _MASK = (1 << 64) - 1
 _BLOCK = 1 << 16

@@ -16,12 +16,12 @@ KINDS: tuple[str, ...] = ("number", "flag", "category", "date")
 
 def is_numeric(type_: pa.DataType) -> bool:
     """Whether values of this type are numbers: integers, floats or decimals."""
-    return pt.is_integer(type_) or pt.is_floating(type_) or pt.is_decimal(type_)
+    return bool(pt.is_integer(type_) or pt.is_floating(type_) or pt.is_decimal(type_))
 
 
 def is_calendar(type_: pa.DataType) -> bool:
     """Whether values of this type are dates, timestamps or times of the day."""
-    return pt.is_date(type_) or pt.is_timestamp(type_) or pt.is_time(type_)
+    return bool(pt.is_date(type_) or pt.is_timestamp(type_) or pt.is_time(type_))
 
 
 def kind_of(type_: pa.DataType) -> ColumnKind | None:

@@ -143,7 +143,7 @@ def stray_error(
 (in Python open_rows(..., missing=("?",))); if the column is a category, fit with --kind x=category (in Python \
 kinds={"x": "category"}).
     """
-    values = _listed(strays, place or _row)
+    values = _with_places(strays, place or _row)
     category = (
         f"if the column is a category, fit with --kind {column}=category (in Python kinds={{{_quoted(column)}: "
         '"category"})'
@@ -171,14 +171,14 @@ kinds={"x": "category"}).
 
 def stray_target(role: str, column: str, path: str | Path, strays: StrayTexts) -> DataError:
     """The refusal of a target or weight column, in which values must be numbers and none may be missing."""
-    values = f": {_listed(strays, _row)}" if strays.rows else ""
+    values = f": {_with_places(strays, _row)}" if strays.rows else ""
     return DataError(
         f"The {role} column {column!r} of {path} must hold numbers in every row, but it has texts that are none"
         f"{values}; correct or remove these rows."
     )
 
 
-def _listed(strays: StrayTexts, place: Callable[[int], str]) -> str:
+def _with_places(strays: StrayTexts, place: Callable[[int], str]) -> str:
     shown = ", ".join(f"{_short(text)!r} ({place(row)})" for text, row in strays.rows.items())
     left = strays.n_texts - len(strays.rows)
     more = "at least " if strays.n_texts >= _MOST_COUNTED else ""
