@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scne.models._atomic import write_atomically
+from scne.models._errors import write_atomically
 from scne.models.export._c_classes import class_functions, class_heading, class_tables
 from scne.models.export._c_text import CWriter, function, in_comment, indented, loop, place_type
 from scne.models.export._plan import Branch, ExportPlan, Nodes, check_dtype, shown_columns, shown_outputs

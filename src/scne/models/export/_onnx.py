@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scne.models._atomic import write_atomically
+from scne.models._errors import write_atomically
 from scne.models.export._onnx_classes import LABEL, PROBABILITIES, class_outputs, class_property, label_type
 from scne.models.export._onnx_columns import column_inputs, encoded_columns
 from scne.models.export._onnx_graph import IR_VERSION, ML_OPSET, OPSET, GraphBuilder, import_onnx

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.models._atomic import write_atomically
+from scne.models._errors import write_atomically
 from scne.models.export import _python_classes, _python_columns, _python_runtime
 from scne.models.export._classes import ClassMap, shown_classes
 from scne.models.export._plan import Branch, ExportPlan, Nodes, shown_columns, shown_outputs
