@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,7 @@ class CWriter:
         self.real, self.suffix = ("float", "f") if self.dtype == np.float32 else ("double", "")
         self.n_bytes = 0
 
-    def literal(self, value: Any) -> str:
+    def literal(self, value: float | np.floating) -> str:
         """The shortest text that a compiler reads as the same number."""
         return f"{self.dtype.type(value)!s}{self.suffix}"
 
@@ -48,7 +47,7 @@ class CWriter:
         self.n_bytes += kept.nbytes
         return self._array(self.real, name, [self.literal(value) for value in kept])
 
-    def places(self, name: str, values: NDArray) -> list[str]:
+    def places(self, name: str, values: NDArray[np.integer]) -> list[str]:
         """An array of places in other arrays."""
         kind, size = place_type(int(values.max(initial=0)))
         self.n_bytes += size * len(values)

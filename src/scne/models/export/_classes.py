@@ -9,7 +9,7 @@ from scne.fitting import LEAST_OUTPUT, MOST_OUTPUT, OUTPUT_SOFTNESS, PROBABILITY
 from scne.models._errors import ExportError
 
 Label = str | bool | int | float
-_LEAST_INTEGER, _MOST_INTEGER = -(2**63), 2**63 - 1
+LEAST_INTEGER, _MOST_INTEGER = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class ClassMap:
         return len(self.labels)
 
 
-def class_map(classes: NDArray, found: ProbabilityMap) -> ClassMap:
+def class_map(classes: np.ndarray, found: ProbabilityMap) -> ClassMap:
     """The map of a fitted classifier.
 
     Examples
@@ -98,7 +98,7 @@ def integer_labels(classes: ClassMap) -> list[int]:
     """
     for label in classes.labels:
         assert not isinstance(label, str)
-        if label != int(label) or not _LEAST_INTEGER <= label <= _MOST_INTEGER:
+        if label != int(label) or not LEAST_INTEGER <= label <= _MOST_INTEGER:
             raise ExportError(
                 f"The model has a class {label!r}, but numbers that are classes must be whole and fit 64 bits here; "
                 "use to_python."

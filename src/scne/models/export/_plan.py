@@ -4,13 +4,13 @@ A prediction is constants plus the outputs of a few branches. A branch takes col
 limits them, adds ramps, runs layers of nodes on these features and links the columns directly. The scale of the target,
 the mean over the networks and the gains of the activations are in the weights already, so every node is
 tanh(w'x + b) + lift, and networks that see the same features are one layer. A classifier has a map from these outputs
-to probabilities besides (see `_export_classes`).
+to probabilities besides (see `ClassMap`).
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from scne.models._errors import ExportError
 from scne.models.export._classes import ClassMap
 from scne.networks import ACTIVATIONS, HiddenLayer
 from scne.rows import FULL_DEVIATIONS, ColumnScaling, DateColumns, DatedScaling, InputScaling, RampScaling
+
+if TYPE_CHECKING:
+    from scne.rows import Encoder
 
 DTYPES = ("float64", "float32")
 # phi(z) = output_gain (tanh(input_gain z) + lift) for each activation that there is.
@@ -94,6 +97,36 @@ class Branch:
 
 
 @dataclass(frozen=True)
+class TableColumn:
+    """One column of a table, and how it becomes columns of numbers.
+
+    Attributes
+    ----------
+    kind : {"number", "flag", "category", "date"}
+    column : str
+    names : tuple of str
+        Of the columns that it becomes.
+    fill, indicator : float, bool
+        Of numbers, flags and dates: what stands in for a missing value, and whether a last column marks it.
+    levels, missing, other : tuple of str, bool, bool
+        Of a category: its levels, and whether missing values and all other texts have a column each.
+    parts, fills : tuple of str, tuple of float
+        Of a date: its calendar parts, and what stands in for each.
+    """
+
+    kind: str
+    column: str
+    names: tuple[str, ...]
+    fill: float = 0.0
+    indicator: bool = False
+    levels: tuple[str, ...] = ()
+    missing: bool = False
+    other: bool = False
+    parts: tuple[str, ...] = ()
+    fills: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class ExportPlan:
     """A fitted model as something to compute.
 
@@ -107,8 +140,10 @@ class ExportPlan:
     target_names : tuple of str or None
     flat : bool
         Whether there is one output, and predictions have no axis for it.
-    encoder : Encoder or None
-        From the columns of files to those of the branches.
+    table : tuple of TableColumn or None
+        Of a model of files: the columns of a table, from which those of the branches are made.
+    refuses_missing : bool
+        Whether a missing value in the table is an error.
     half_widths : ndarray of shape (q,) or None
         How far intervals reach to each side.
     facts : tuple of str
@@ -123,7 +158,8 @@ class ExportPlan:
     column_names: tuple[str, ...] | None
     target_names: tuple[str, ...] | None
     flat: bool
-    encoder: Any
+    table: tuple[TableColumn, ...] | None
+    refuses_missing: bool
     half_widths: NDArray[np.float64] | None
     facts: tuple[str, ...]
     classes: ClassMap | None = None
@@ -173,25 +209,30 @@ def export_plan(
         None if columns.names is None else tuple(str(name) for name in columns.names),
         None if targets is None else tuple(str(name) for name in targets),
         columns.flat_target,
-        columns.encoder,
+        None if columns.encoder is None else _table(columns.encoder),
+        columns.encoder is not None and columns.encoder.missing == "refuse",
         None if interval is None else half_widths(errors, interval),
         _facts(model, layers, name),
         classes,
     )
 
 
-def check_dtype(dtype: Any) -> str:
+def check_dtype(dtype: object) -> str:
     """Refuse what is not a precision that can be written."""
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise ValueError(f"dtype is {dtype!r}, but it must be one of {', '.join(map(repr, DTYPES))}.")
     return dtype
 
 
+def _table(encoder: "Encoder") -> tuple[TableColumn, ...]:
+    return tuple(TableColumn(encoding.kind, names=encoding.names, **asdict(encoding)) for encoding in encoder.encodings)
+
+
 def _branches(terms: Iterable[tuple[HiddenLayer, NDArray[np.float64]]]) -> tuple[Branch, ...]:
     """One branch for each way in which columns are read; weights (L + links, q) are in units of y."""
-    features: dict[tuple[Any, ...], Features] = {}
-    nodes: dict[tuple[Any, ...], dict[float, list[Nodes]]] = {}
-    links: dict[tuple[Any, ...], NDArray[np.float64]] = {}
+    features: dict[Hashable, Features] = {}
+    nodes: dict[Hashable, dict[float, list[Nodes]]] = {}
+    links: dict[Hashable, NDArray[np.float64]] = {}
     for layer, beta in terms:
         read = _features(layer.columns, layer.scaling)
         key = _content(read)
@@ -220,7 +261,7 @@ def _features(columns: NDArray[np.intp], scaling: InputScaling) -> Features:
     return Features(columns, dates, scaling, None, np.empty(0, dtype=np.intp), np.empty(0), np.empty(0))
 
 
-def _content(features: Features) -> tuple[Any, ...]:
+def _content(features: Features) -> Hashable:
     """Equal for features that are equal in every number."""
     scaling = features.scaling
     arrays = (features.columns, scaling.shift, scaling.scale, scaling.lower, scaling.upper)

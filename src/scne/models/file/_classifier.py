@@ -21,9 +21,7 @@ def store_classifier(classes: np.ndarray, found: ProbabilityMap) -> tuple[dict[s
     return {"classifier": record}, {"classifier.slopes": found.slopes, "classifier.biases": found.biases}
 
 
-def read_classifier(
-    document: Mapping[str, object], shelf: Shelf, n_outputs: int
-) -> tuple[np.ndarray, ProbabilityMap]:
+def read_classifier(document: Mapping[str, object], shelf: Shelf, n_outputs: int) -> tuple[np.ndarray, ProbabilityMap]:
     """The same from a file, of networks with so many outputs."""
     record = field(document, "classifier", dict)
     classes = _read_classes(record)

@@ -98,7 +98,13 @@ def _store_ensemble(model: FittedNetworks) -> tuple[dict[str, object], Tensors]:
 
 
 def read_networks(
-    document: Mapping[str, object], shelf: Shelf, *, is_ensemble: bool, is_searched: bool, has_groups: bool, ridge: float
+    document: Mapping[str, object],
+    shelf: Shelf,
+    *,
+    is_ensemble: bool,
+    is_searched: bool,
+    has_groups: bool,
+    ridge: float,
 ) -> FittedNetworks:
     """The fitted model that a file holds.
 
@@ -230,9 +236,7 @@ def _read_trend(shelf: Shelf, n_columns: int, n_outputs: int) -> FittedTrend:
     return FittedTrend("none" if trend is None else "taken off", trend, share)
 
 
-def _read_column_groups(
-    document: Mapping[str, object], shelf: Shelf, n_columns: int
-) -> dict[str, NDArray[np.intp]]:
+def _read_column_groups(document: Mapping[str, object], shelf: Shelf, n_columns: int) -> dict[str, NDArray[np.intp]]:
     groups: dict[str, NDArray[np.intp]] = {}
     for g, name in enumerate(field(document, "column_groups", list)):
         columns = shelf.take_integers(f"column_groups.{g}", None)

@@ -65,7 +65,9 @@ class StoredMember:
 CURVES = ("training_curve", "validation_curve", "scopes", "contractions")
 
 
-def read_member(record: Mapping[str, object], prefix: str, shelf: Shelf, n_columns: int, n_outputs: int) -> StoredMember:
+def read_member(
+    record: Mapping[str, object], prefix: str, shelf: Shelf, n_columns: int, n_outputs: int
+) -> StoredMember:
     """A network from the tensors that begin with `prefix`, for inputs of `n_columns` columns."""
     columns = shelf.take_integers(f"{prefix}.columns", None)
     if not are_positions(columns, n_columns):

@@ -14,7 +14,7 @@ import numpy as np
 from scne.models._errors import Unstorable, damaged, shown
 
 # What JSON can hold.
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 KIND = "__kind__"
 # What a file may hold, so that no value costs more than the bytes that it takes in the file.
 DEEPEST = 100
