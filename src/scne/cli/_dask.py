@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from scne.cli._options import DASK
 from scne.passes import ScneWarning, available_threads, without_password
 
 _SECONDS_TO_CONNECT = 5
@@ -28,7 +29,7 @@ def dask_client(address: str | None) -> Iterator[Any]:
     try:
         import distributed  # noqa: F401
     except ImportError as error:
-        raise ValueError("--dask needs Dask, which is not installed: pip install scne[dask].") from error
+        raise ValueError(f"{DASK} needs Dask, which is not installed: pip install scne[dask].") from error
     # The command tells in one sentence what went wrong; Dask's threads would add pages of their own.
     for name in _LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -59,7 +60,7 @@ def _started(stack: ExitStack) -> str:
             silence_logs=logging.CRITICAL,
         )
     except (OSError, RuntimeError, TypeError, ValueError) as error:
-        raise OSError(f"--dask is 'local', but its cluster did not start. Dask says: {_innermost(error)}") from error
+        raise OSError(f"{DASK} is 'local', but its cluster did not start. Dask says: {_innermost(error)}") from error
     stack.callback(_close, cluster)
     return str(cluster.scheduler_address)
 
@@ -87,7 +88,7 @@ def _connected(address: str) -> Any:
             "the variables DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ..__CLIENT__CERT and ..__CLIENT__KEY)"
         )
         raise ValueError(
-            f"--dask is {shown!r}, but no Dask scheduler answers there within {_SECONDS_TO_CONNECT} s; {advice}. Dask "
+            f"{DASK} is {shown!r}, but no Dask scheduler answers there within {_SECONDS_TO_CONNECT} s; {advice}. Dask "
             f"says: {reason}"
         ) from error
 

@@ -8,6 +8,7 @@ from rich import box
 from rich.table import Table
 
 from scne.cli._console import open_console, print_json
+from scne.cli._options import FILE
 from scne.cli._signals import Stopped
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def fetch_data(
     file: Annotated[
         Path | None,
         typer.Option(
-            "--file",
+            FILE,
             help="A file at hand to take instead: the text, zip, tar.gz, gz, bz2 or Parquet.",
             metavar="FILE",
         ),
@@ -81,7 +82,7 @@ def fetch_data(
     if name != "all" and name not in DATASETS:
         raise ValueError(f"NAME is {name!r}, but it may be {', '.join(DATASETS)} or all.")
     if name == "all" and file is not None:
-        raise ValueError("--file holds one data set, but NAME is 'all': give the name of the data set that it holds.")
+        raise ValueError(f"{FILE} holds one data set, but NAME is 'all': give the name of the data set that it holds.")
     console, failures = open_console(), []
     for record in DATASETS.values() if name == "all" else [DATASETS[name]]:
         try:

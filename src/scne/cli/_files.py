@@ -11,6 +11,7 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from scne.cli._errors import ErrorSums, Evaluation
+from scne.cli._options import OUT
 from scne.disk import appearing_whole
 from scne.estimators import SCNERegressor, predict_batches
 from scne.rows import DataError, FileRows, open_rows
@@ -46,7 +47,7 @@ def write_predictions(
     With half `widths` (q,) each output is followed by the ends of its interval.
     """
     if out.suffix not in WRITERS:
-        raise DataError(f"--out is {str(out)!r}, but predictions are written as {', '.join(WRITERS)}.")
+        raise DataError(f"{OUT} is {str(out)!r}, but predictions are written as {', '.join(WRITERS)}.")
     n_rows = 0
     writer: Any = None
     with appearing_whole(out) as temporary:

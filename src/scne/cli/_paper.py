@@ -1,5 +1,6 @@
 """`scne paper`: the experiments of the paper, run and shown."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -8,22 +9,53 @@ from rich import box
 from rich.table import Table
 
 from scne.cli._console import open_console
-from scne.cli._paper_report import report_command
+from scne.cli._options import QUICK, SEED, PageOut, out_option
 from scne.cli._signals import Stopped
 
 paper_app = typer.Typer(
     name="paper", help="Every table and figure of the paper, run here.", no_args_is_help=True, add_completion=False
 )
-paper_app.command("report")(report_command)
 
-OUT_HELP = "Folder of the results."
-DATA_HELP = "A data folder (see `scne data where`), or the file year_sample.parquet."
-Out = Annotated[Path, typer.Option("--out", "-o", help=OUT_HELP)]
-Data = Annotated[Path | None, typer.Option("--data", help=DATA_HELP)]
-Quick = Annotated[bool, typer.Option("--quick", help="Few rows, small networks: all of them in less than a minute.")]
+Out = Annotated[Path, out_option("Folder of the results.")]
+Data = Annotated[
+    Path | None, typer.Option(help="A data folder (see `scne data where`), or the file year_sample.parquet.")
+]
+Quick = Annotated[bool, typer.Option(QUICK, help="Few rows, small networks: all of them in less than a minute.")]
 Repeats = Annotated[int | None, typer.Option(help="Repeats of each experiment instead of its own number.", min=1)]
-Seed = Annotated[int, typer.Option(help="Seed of all random numbers.", min=0, max=2**31 - 1)]
+Seed = Annotated[int, typer.Option(SEED, help="Seed of all random numbers.", min=0, max=2**31 - 1)]
 MARKS = {True: "holds", False: "DOES NOT HOLD", None: "note"}
+
+
+@paper_app.command("report")
+def report_command(
+    results: Annotated[Path, typer.Argument(help="Folder with the results that `scne paper run` wrote.")] = Path(
+        "scne-paper"
+    ),
+    out: PageOut = Path("scne-paper.html"),
+) -> None:
+    """Write one page with every table and figure of the paper beside ours."""
+    # Imported here, so that `scne --help` answers at once.
+    from scne.paper import experiment_titles
+
+    write_report(results, out, experiment_titles())
+
+
+def write_report(results: Path, out: Path, known: Mapping[str, str]) -> None:
+    """Write the page of a folder's results; ``known``: name and title of every experiment, in order."""
+    from scne.disk import check_output
+    from scne.paper import paper_page, read_results
+
+    check_output(out, {})
+    found = read_results(results)
+    if not found:
+        raise ValueError(f"The folder {results} holds no results yet; `scne paper run all` makes them.")
+    with open_console(stderr=True).status("drawing the figures"):  # on a terminal only
+        page = paper_page(found, known)
+    page.write(out)
+    missing = len(set(known) - {result.name for result in found})
+    console = open_console()
+    count = f"{len(found)} experiment{'' if len(found) == 1 else 's'}"
+    console.print(f"{count}, {missing} not run yet: {out}", soft_wrap=True, markup=False)
 
 
 @paper_app.command("list")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from scne.cli._options import OUT, SEED, TARGET, DataWithTarget, Json, PageOut, Verbose
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -69,21 +71,17 @@ class Report:
 
 def report_command(
     model: Annotated[Path, typer.Argument(help="A model file: of `scne fit`, or of `scne.save`.")],
-    data: Annotated[Path, typer.Argument(help="Parquet, CSV or Arrow: a file, or a folder of files. With the target.")],
+    data: DataWithTarget,
     target: Annotated[
         list[str] | None,
         typer.Option(
-            "--target", help="Column with the truth, where the model does not know it; one for each output, in order."
+            TARGET, help="Column with the truth, where the model does not know it; one for each output, in order."
         ),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the page.", dir_okay=False)] = Path(
-        "scne-report.html"
-    ),
-    seed: Annotated[int, typer.Option(help="Seed of the sample and the shuffles.", min=0, max=2**31 - 1)] = 0,
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say how long every stage took, on standard error.")
-    ] = False,
+    out: PageOut = Path("scne-report.html"),
+    seed: Annotated[int, typer.Option(SEED, help="Seed of the sample and the shuffles.", min=0, max=2**31 - 1)] = 0,
+    json_output: Json = False,
+    verbose: Verbose = False,
 ) -> None:
     """Judge a model on rows with their target, and write one page with errors, pictures and importances."""
     # Imported here, so that `scne --help` answers at once.
@@ -157,5 +155,5 @@ def _networks(model: Any) -> "GroupImportances | None":
 def _command(model: Path, data: Path, targets: Sequence[str], out: Path, seed: int) -> str:
     words = ["scne", "report", str(model), str(data)]
     for target in targets:
-        words += ["--target", target]
-    return shlex.join([*words, "--out", str(out), *(["--seed", str(seed)] if seed else [])])
+        words += [TARGET, target]
+    return shlex.join([*words, OUT, str(out), *([SEED, str(seed)] if seed else [])])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from scne.cli._errors import ErrorSums, Evaluation
 from scne.cli._files import open_for
+from scne.cli._options import TARGET
 from scne.cli._report_parts import counted
 from scne.estimators import predict_batches
 from scne.passes import announce, stripe_rows
@@ -73,10 +74,10 @@ def open_truth(model: Any, path: Path, targets: Sequence[str]) -> TruthRows:
     known = list(model.data_["target_names"]) if hasattr(model, "encoder_") else []
     names = list(targets) or known
     if not names:
-        raise DataError("--target is missing: this model was fitted on arrays and does not know its target's name.")
+        raise DataError(f"{TARGET} is missing: this model was fitted on arrays and does not know its target's name.")
     if len(names) != model.n_outputs_:
         raise DataError(
-            f"--target names {', '.join(map(repr, names))}, but the model needs one for each of its outputs, which are "
+            f"{TARGET} names {', '.join(map(repr, names))}, but the model needs one for each of its outputs, which are "
             f"{model.n_outputs_}."
         )
     if hasattr(model, "encoder_"):

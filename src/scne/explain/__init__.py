@@ -2,7 +2,7 @@
 
 from scne.explain._decomposition import error_decomposition
 from scne.explain._group_importances import GroupImportances, group_importances
-from scne.explain._paragraph import Described, paragraph
+from scne.explain._paragraph import Described, counted, listed, paragraph
 from scne.explain._permutation import ErrorRises, PermutationImportances, permutation_importances
 from scne.explain._sensitivity import shares, total_effects
 
@@ -11,8 +11,10 @@ __all__ = [
     "ErrorRises",
     "GroupImportances",
     "PermutationImportances",
+    "counted",
     "error_decomposition",
     "group_importances",
+    "listed",
     "paragraph",
     "permutation_importances",
     "shares",

@@ -1,7 +1,7 @@
 """What a fit chose and why, in one paragraph of plain English."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,7 +58,7 @@ def paragraph(model: FittedNetworks, about: Described) -> str:
 
 
 def _rows(model: FittedNetworks, about: Described) -> str:
-    kind, columns = about.kind, _count(model.columns.n_columns, "column")
+    kind, columns = about.kind, counted(model.columns.n_columns, "column")
     # A memory budget may have left fewer than were asked for.
     n_rows, searched = model.n_rows, (model.columns.data or {}).get("search_rows") or about.search_rows
     if n_rows is None:
@@ -73,12 +73,12 @@ def _networks(model: FittedNetworks, about: Described) -> str:
     how = "" if _searches(model) else ", drawn at random"
     sizes = [member.layer.n_nodes for member in model.members]
     if not about.ensemble:
-        return f"It is one network of {_count(sizes[0], 'hidden node')}{how}."
+        return f"It is one network of {counted(sizes[0], 'hidden node')}{how}."
     if len(sizes) <= _NAMED:
-        each = ", ".join(f"{name}: {size}" for name, size in zip(_names(model), sizes, strict=True))
+        each = ", ".join(f"{member.name}: {member.layer.n_nodes}" for member in model.members)
     else:
         each = f"{min(sizes)} to {max(sizes)} each" if min(sizes) < max(sizes) else f"{sizes[0]} each"
-    return f"It holds {_count(len(sizes), 'network')} with {sum(sizes):,} hidden nodes in all ({each}){how}."
+    return f"It holds {counted(len(sizes), 'network')} with {sum(sizes):,} hidden nodes in all ({each}){how}."
 
 
 def _stops(model: FittedNetworks, about: Described) -> str:
@@ -93,7 +93,7 @@ def _stops(model: FittedNetworks, about: Described) -> str:
         words = f"Building stopped because {next(iter(reasons))}"
     else:
         stopped = [f"of {count} because {reason}" for reason, count in reasons.most_common()]
-        words = f"Building stopped {_listed(stopped)}"
+        words = f"Building stopped {listed(stopped)}"
     if built > kept:
         words += f"; of {built:,} nodes {kept:,} were kept, up to the least error on held-out rows"
     tuned = " All nodes of a network were then tuned together." if about.tuned else ""
@@ -140,7 +140,7 @@ def _trend(model: FittedNetworks, about: Described) -> str:
     shares = 100 * (1.0 - model.trend.share)
     if model.trend.mode == "taken off":
         return "A linear trend was taken off the target before the networks were built, and is added to their output."
-    parts = _listed([f"{share:.2g} %" if share < 10 else f"{share:.0f} %" for share in shares[:_NAMED]])
+    parts = listed([f"{share:.2g} %" if share < 10 else f"{share:.0f} %" for share in shares[:_NAMED]])
     of = "of the output" if len(shares) == 1 else "of the outputs"
     return f"The held-out rows left {parts} {of} to a linear trend."
 
@@ -184,7 +184,7 @@ def _intervals(model: FittedNetworks, about: Described) -> str:
         return ""
     widths = half_widths(errors, _LEVEL)
     each = " (one number for each output)" if len(widths) > 1 else ""
-    reach = _listed([_number(float(width)) for width in widths])
+    reach = listed([_number(float(width)) for width in widths])
     return f"About {100 * _LEVEL:.0f} % of new rows should lie within {reach}{each} of their prediction."
 
 
@@ -204,7 +204,7 @@ def _members(model: FittedNetworks, about: Described) -> str:
     if not worth:
         return f"No network matters by itself: leaving one out raises the error on {found.rows} by 1 % at most."
     named = [f"{found.names[m]} (by {_in_units(model, rises[m])})" for m in worth]
-    return f"Leaving a network out raises the error on {found.rows} most for {_listed(named)}."
+    return f"Leaving a network out raises the error on {found.rows} most for {listed(named)}."
 
 
 def _columns(model: FittedNetworks, about: Described) -> str:
@@ -218,7 +218,7 @@ def _columns(model: FittedNetworks, about: Described) -> str:
     names = model.columns.names or [f"column {place}" for place in range(len(shares))]
     order = [place for place in np.argsort(-shares, kind="stable")[:_MOST_IMPORTANT] if shares[place] >= _WORTH_NAMING]
     named = [f"{names[place]} ({100 * shares[place]:.0f} %)" for place in order]
-    return f"What moves its output most is {_listed(named)}." if named else ""
+    return f"What moves its output most is {listed(named)}." if named else ""
 
 
 def _solver(model: FittedNetworks, about: Described) -> str:
@@ -232,10 +232,6 @@ def _solver(model: FittedNetworks, about: Described) -> str:
 def _chosen_score(choice: Choice) -> float:
     ridge = int(np.argmin(np.abs(choice.ridges - choice.ridge).sum(axis=1)))
     return float(choice.scores[ridge, int(np.argmin(np.abs(choice.decorrelations - choice.decorrelation)))])
-
-
-def _names(model: FittedNetworks) -> list[str]:
-    return [member.name for member in model.members]
 
 
 def _searches(model: FittedNetworks) -> bool:
@@ -260,17 +256,23 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"
 
 
-def _count(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2_000, "row")
+    ('1 row', '2,000 rows')
+    """
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def _listed(parts: Iterable[str]) -> str:
+def listed(words: Sequence[str]) -> str:
     """Words with commas, and "and" before the last.
 
     Examples
     --------
-    >>> _listed(["a"]), _listed(["a", "b", "c"])
+    >>> listed(["a"]), listed(["a", "b", "c"])
     ('a', 'a, b and c')
     """
-    words: Sequence[str] = list(parts)
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)

@@ -47,7 +47,8 @@ def total_effects(
     for layer, beta in zip(layers, weights, strict=True):
         _add_changes(changes, layer, beta, first, second)
     changes /= len(layers)
-    return np.square(changes, out=changes).mean(axis=1).sum(axis=1) / 2
+    effects: NDArray[np.float64] = np.square(changes, out=changes).mean(axis=1).sum(axis=1) / 2
+    return effects
 
 
 def shares(effects: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -120,7 +121,8 @@ def _quantiles(known: ColumnScaling, scaling: str, n: int) -> NDArray[np.float64
     if scaling == "0-1":
         return known.shift + levels * _range(known)
     if known.lower is None or known.upper is None:
-        return known.shift + known.scale * ndtri(levels)
+        deviates: NDArray[np.float64] = ndtri(levels)
+        return known.shift + known.scale * deviates
     if scaling == "none":
         return known.lower + levels * _range(known)
     return known.lower + _range(known) * _beta_quantiles(known, levels)
