@@ -2,10 +2,7 @@
 
 from pathlib import Path
 
-from rich import box
-from rich.table import Table
-
-from scne.cli._console import open_console
+from scne.cli._console import open_console, open_table
 from scne.cli._demo import PAPER_DECORRELATION, VALIDATION_FRACTION, DemoResult, ModelRow
 from scne.cli._options import QUICK, SEED
 from scne.report import (
@@ -31,7 +28,7 @@ def demo_page(result: DemoResult) -> Page:
         "Fine particles in Beijing, from three sources",
         f"One network reads the other pollutants, one the weather, one the calendar; together they predict the hourly "
         f"concentration of fine particles (PM2.5). {result.n_train:,} hours up to February 2016 were learned, "
-        f"{result.n_test:,} later ones predicted.",
+        f"{len(result.truth):,} later ones predicted.",
     )
     _comparison(page, result)
     _building(page, result)
@@ -86,20 +83,20 @@ def _comparison(page: Page, result: DemoResult) -> None:
 
 
 def _building(page: Page, result: DemoResult) -> None:
-    curves = {}
+    curves, scale = {}, result.ensemble.target_scaling_.scale[0]
     for member in result.ensemble.members_:
         search = member.search
         if search is not None and search.validation_curve is not None:
             curves[member.name] = BuildingCurve(
-                search.training_curve * result.target_scale,
-                search.validation_curve * result.target_scale,
+                search.training_curve * scale,
+                search.validation_curve * scale,
                 kept=member.layer.n_nodes,
             )
-    kept = ", ".join(f"{name} {curve.kept}" for name, curve in curves.items())
+    sizes = ", ".join(f"{name} {curve.kept}" for name, curve in curves.items())
     page.section(
         "Building the networks",
         f"Every node is the best of 100 candidates. {VALIDATION_FRACTION:.0%} of the hours are only watched; each "
-        f"network keeps the number of nodes with the least error on them ({kept}).",
+        f"network keeps the number of nodes with the least error on them ({sizes}).",
     )
     page.figure(
         lambda ax: draw_building(ax, curves, error=f"RMSE ({UNIT})"),
@@ -178,10 +175,10 @@ def print_comparison(result: DemoResult, page: Path) -> None:
     console = open_console()
     console.print(
         f"PM2.5 at one Beijing station from pollutant, weather and calendar data: {result.n_train:,} hours to learn "
-        f"from,\n{result.n_test:,} later hours to predict, {result.n_columns} columns. Errors in µg/m³.\n",
+        f"from,\n{len(result.truth):,} later hours to predict, {result.n_columns} columns. Errors in µg/m³.\n",
         soft_wrap=True,
     )
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = open_table()
     for heading in ("model", "output weights"):
         table.add_column(heading, no_wrap=True)
     for heading in ("λ", "train", "test", "R²", "build s", "solve s"):

@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 
-from scne.cli._console import open_console
+from scne.cli._console import open_console, open_table, print_text
 from scne.cli._options import QUICK, SEED, PageOut, out_option
 from scne.cli._signals import Stopped
 
@@ -40,22 +38,21 @@ def report_command(
     write_report(results, out, experiment_titles())
 
 
-def write_report(results: Path, out: Path, known: Mapping[str, str]) -> None:
-    """Write the page of a folder's results; ``known``: name and title of every experiment, in order."""
+def write_report(results: Path, out: Path, titles: Mapping[str, str]) -> None:
+    """Write the page of a folder's results; ``titles``: name and title of every experiment, in order."""
     from scne.disk import check_output
     from scne.paper import paper_page, read_results
 
     check_output(out, {})
-    found = read_results(results)
-    if not found:
+    finished = read_results(results)
+    if not finished:
         raise ValueError(f"The folder {results} holds no results yet; `scne paper run all` makes them.")
     with open_console(stderr=True).status("drawing the figures"):  # on a terminal only
-        page = paper_page(found, known)
+        page = paper_page(finished, titles)
     page.write(out)
-    missing = len(set(known) - {result.name for result in found})
-    console = open_console()
-    count = f"{len(found)} experiment{'' if len(found) == 1 else 's'}"
-    console.print(f"{count}, {missing} not run yet: {out}", soft_wrap=True, markup=False)
+    missing = len(set(titles) - {result.name for result in finished})
+    count = f"{len(finished)} experiment{'' if len(finished) == 1 else 's'}"
+    print_text(f"{count}, {missing} not run yet: {out}")
 
 
 @paper_app.command("list")
@@ -69,7 +66,7 @@ def list_command(
     """Show all experiments, the data that each would run on, and which results are there."""
     from scne.paper import EXPERIMENTS, finished_result, kept_units, make_plan
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = open_table()
     for heading in ("name", "section"):
         table.add_column(heading, no_wrap=True)
     for heading in ("what", "data", "result"):
@@ -99,16 +96,14 @@ def run_command(
     from scne.cli._progress import progress_bars
     from scne.paper import Outcome, find_experiments, run_experiments
 
-    console = open_console()
-
     def tell(outcome: Outcome) -> None:
         seconds = outcome.result["seconds"]
         words = f"{seconds:.1f} s" if outcome.ran else "there already"
         if 0 < outcome.ran < outcome.parts:
             words += f"; {outcome.ran} of {outcome.parts} parts were run now, the others were kept"
         lines = [f"{outcome.name}: {outcome.path} ({words})"]
-        lines += [f"  {MARKS[one['holds']]}: {one['text']}" for one in outcome.result["findings"]]
-        console.print("\n".join(lines), soft_wrap=True, markup=False)
+        lines += [f"  {MARKS[finding['holds']]}: {finding['text']}" for finding in outcome.result["findings"]]
+        print_text("\n".join(lines))
 
     try:
         with progress_bars():

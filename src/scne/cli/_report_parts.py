@@ -1,25 +1,18 @@
 """What the parts of a report's page share."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 # Outputs that get a picture or a column of their own; the table of errors has all.
 SHOWN_OUTPUTS = 3
 
 
 class Missing(NamedTuple):
-    """What a page does not show.
-
-    Attributes
-    ----------
-    what : str
-        A few words.
-    why : str
-        Sentences: the reason, and what to do to have it.
-    """
+    """What a page does not show, in a few words, and why, in sentences: the reason, and what to do to have it."""
 
     what: str
     why: str
@@ -39,19 +32,6 @@ def with_article(name: str) -> str:
     return f"{'An' if name.startswith(('SCN', 'RVFL')) else 'A'} {name}"
 
 
-def counted(number: int, what: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "row"), counted(2_000, "row")
-    ('1 row', '2,000 rows')
-    """
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names with commas, and "and" before the last.
-
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+def in_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One column of values, or several, as columns."""
+    return values[:, None] if values.ndim == 1 else values

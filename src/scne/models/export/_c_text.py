@@ -38,14 +38,14 @@ class CWriter:
         """An array of numbers; with `divides` none of them may become zero."""
         flat = np.ravel(values)
         with np.errstate(over="ignore", under="ignore"):
-            kept = flat.astype(self.dtype)
-        lost = ~np.isfinite(kept) | (divides & (kept == 0))
+            rounded = flat.astype(self.dtype)
+        lost = ~np.isfinite(rounded) | (divides & (rounded == 0))
         if lost.any():
             raise ExportError(
                 f"The model holds the number {flat[lost][0]:g}, which a {self.real} cannot hold; use dtype='float64'."
             )
-        self.n_bytes += kept.nbytes
-        return self._array(self.real, name, [self.literal(value) for value in kept])
+        self.n_bytes += rounded.nbytes
+        return self._array(self.real, name, [self.literal(value) for value in rounded])
 
     def places(self, name: str, values: NDArray[np.integer]) -> list[str]:
         """An array of places in other arrays."""

@@ -49,10 +49,10 @@ def to_onnx(plan: ExportPlan, path: str | os.PathLike[str] | None = None, *, dty
         opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)],
         doc_string="\n".join([*plan.facts, f"Output: {_shown_outputs(plan)}"]),
     )
-    known: dict[str, object] = {"columns": made.columns, "targets": plan.target_names}
+    properties: dict[str, object] = {"columns": made.columns, "targets": plan.target_names}
     if plan.classes is not None:
-        known["classes"] = class_property(plan.classes)
-    helper.set_model_props(proto, {name: json.dumps(value) for name, value in known.items()})
+        properties["classes"] = class_property(plan.classes)
+    helper.set_model_props(proto, {name: json.dumps(value) for name, value in properties.items()})
     if path is not None:
         write_atomically(path, proto.SerializeToString(deterministic=True))
     return proto

@@ -38,14 +38,14 @@ def class_outputs(graph: GraphBuilder, classes: ClassMap, totals: str, kind: np.
     scores = _scores(graph, classes, totals)
     raw = graph("Softmax", scores, axis=1)
     # Not a product with 1 - K floor: onnxruntime leaves out products with a number that single precision takes for 1.
-    kept = graph("Sub", raw, graph("Mul", raw, classes.n_classes * classes.floor))
-    graph("Cast", graph("Add", kept, classes.floor), output=PROBABILITIES, to=graph.type_of(kind))
+    shrunk = graph("Sub", raw, graph("Mul", raw, classes.n_classes * classes.floor))
+    graph("Cast", graph("Add", shrunk, classes.floor), output=PROBABILITIES, to=graph.type_of(kind))
     # A row without scores has no greatest one: whatever the runtime says of it, its place is none.
     unknown = graph("IsNaN", graph("ReduceSum", scores, np.array([1]), keepdims=0))
     place = graph("Where", unknown, -1, graph("ArgMax", scores, axis=1, keepdims=0))
-    known = class_property(classes)
-    form = "strings" if isinstance(known["missing"], str) else "int64s"
-    labels = {f"values_{form}": known["labels"], f"default_{form[:-1]}": known["missing"]}
+    properties = class_property(classes)
+    form = "strings" if isinstance(properties["missing"], str) else "int64s"
+    labels = {f"values_{form}": properties["labels"], f"default_{form[:-1]}": properties["missing"]}
     keys = list(range(classes.n_classes))
     graph("LabelEncoder", place, domain="ai.onnx.ml", output=LABEL, keys_int64s=keys, **labels)
 

@@ -27,17 +27,9 @@ _ERA, _EPOCH = 146_097, 719_468
 
 
 class ColumnInput(NamedTuple):
-    """One column of files as an input of the graph.
+    """A column of files as an input of the graph, under its own name unless that is empty or that of an output.
 
-    Attributes
-    ----------
-    column : str
-    name : str
-        Of the input; the column's own, unless that is empty or the name of an output.
-    dtype : numpy dtype or None
-        None for text.
-    missing : str, int, float or None
-        What stands for a missing value; None when there is nothing that could.
+    Text has no dtype; nothing stands for a missing value where `missing` is None.
     """
 
     column: str
@@ -95,35 +87,35 @@ def encoded_columns(
 ) -> str:
     """Nodes that compute the encoded columns (N, d) in double; NaN where the encoder would refuse a row."""
     parts: list[str] = []
-    for encoding, one in zip(table, inputs, strict=True):
+    for encoding, source in zip(table, inputs, strict=True):
         if encoding.kind == "category":
-            parts.append(_levels(graph, encoding, one, refuse))
+            parts.append(_levels(graph, encoding, source, refuse))
         elif encoding.kind == "date":
-            parts += _calendar_columns(graph, encoding, one, refuse)
+            parts += _calendar_columns(graph, encoding, source, refuse)
         else:
-            parts += _number_columns(graph, encoding, one, refuse)
+            parts += _number_columns(graph, encoding, source, refuse)
     return graph("Concat", *parts, axis=1)
 
 
-def _number_columns(graph: GraphBuilder, encoding: TableColumn, one: ColumnInput, refuse: bool) -> list[str]:
-    values = graph.cast(one.name, np.float64)
-    if one.missing is None:
+def _number_columns(graph: GraphBuilder, encoding: TableColumn, source: ColumnInput, refuse: bool) -> list[str]:
+    values = graph.cast(source.name, np.float64)
+    if source.missing is None:
         return [values]
     missing = graph("IsNaN", values)
     filled = values if refuse else graph("Where", missing, float(encoding.fill), values)
     return [filled, graph.cast(missing, np.float64)] if encoding.indicator else [filled]
 
 
-def _levels(graph: GraphBuilder, encoding: TableColumn, one: ColumnInput, refuse: bool) -> str:
+def _levels(graph: GraphBuilder, encoding: TableColumn, source: ColumnInput, refuse: bool) -> str:
     """Codes as `CategoryEncoding.encode` gives them, compared with the number of each encoded column."""
     k = len(encoding.levels)
     other = k + encoding.missing if encoding.other else -1
     gap = -2 if refuse else k if encoding.missing else other
     codes = graph(
         "LabelEncoder",
-        one.name,
+        source.name,
         domain="ai.onnx.ml",
-        keys_strings=[*encoding.levels, one.missing],
+        keys_strings=[*encoding.levels, source.missing],
         values_int64s=[*range(k), gap],
         default_int64=other,
     )
@@ -131,9 +123,9 @@ def _levels(graph: GraphBuilder, encoding: TableColumn, one: ColumnInput, refuse
     return graph("Where", graph("Equal", codes, -2), float("nan"), marks) if refuse else marks
 
 
-def _calendar_columns(graph: GraphBuilder, encoding: TableColumn, one: ColumnInput, refuse: bool) -> list[str]:
-    missing = graph("Equal", one.name, MISSING_DATE)
-    seconds = graph("Where", missing, 0, one.name)
+def _calendar_columns(graph: GraphBuilder, encoding: TableColumn, source: ColumnInput, refuse: bool) -> list[str]:
+    missing = graph("Equal", source.name, MISSING_DATE)
+    seconds = graph("Where", missing, 0, source.name)
     parts = _calendar(graph, seconds, set(encoding.parts))
     columns = [
         graph("Where", missing, float("nan") if refuse else float(fill), parts[part])

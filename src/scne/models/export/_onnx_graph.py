@@ -32,12 +32,7 @@ def import_onnx() -> ModuleType:
 
 
 class GraphBuilder:
-    """Nodes and constants in the order in which they are asked for.
-
-    Parameters
-    ----------
-    taken : iterable of str
-        Names of inputs and outputs, which no value inside may have.
+    """Nodes and constants in the order in which they are asked for; no value inside has the name of an in- or output.
 
     Examples
     --------
@@ -73,7 +68,8 @@ class GraphBuilder:
     def declared(self, name: str, dtype: np.dtype | None, *width: int) -> "ValueInfoProto":
         """An input or output of shape (N, width) or (N,); of text without a type."""
         type_ = self._onnx.TensorProto.STRING if dtype is None else self.type_of(dtype)
-        return self._onnx.helper.make_tensor_value_info(name, type_, ["N", *width])  # type: ignore[no-any-return]  # onnx
+        declared: ValueInfoProto = self._onnx.helper.make_tensor_value_info(name, type_, ["N", *width])
+        return declared
 
     def _constant(self, values: np.ndarray) -> str:
         key = (values.dtype.str, values.shape, values.tobytes())

@@ -31,22 +31,10 @@ _LIFTS = {"sigmoid": 1.0, "tanh": 0.0}
 
 @dataclass(frozen=True)
 class Features:
-    """How a branch reads the columns.
+    """How a branch reads its `columns` (d_m,): dates first, then the scaling, then k ramps behind them.
 
-    Attributes
-    ----------
-    columns : ndarray of int, shape (d_m,)
-        Its columns among all.
-    dates : tuple of DateColumns
-        Positions among its columns; read first (see `with_dates`).
-    scaling : ColumnScaling
-        Of its columns, once dates are read.
-    limit : float or None
-        Size up to which a scaled column counts in full; beyond, its logarithm does.
-    sources : ndarray of int, shape (k,)
-        The column of each ramp, among the branch's.
-    starts, halves : ndarray of shape (k,)
-        A ramp is (x - start) / half - 1 within [-1, 1], for the column x before it is scaled.
+    A scaled column counts in full up to the `limit`, and beyond by its logarithm. A ramp is (x - start) / half - 1
+    within [-1, 1], for the column x, at place `sources` (k,) among the branch's, before it is scaled.
     """
 
     columns: NDArray[np.intp]
@@ -70,15 +58,9 @@ class Features:
 
 @dataclass(frozen=True)
 class Nodes:
-    """Nodes tanh(w'x + b) + lift on the features x of a branch.
+    """Nodes tanh(w'x + b) + lift on the features x of a branch: w (d_m + k, L), b (L,).
 
-    Attributes
-    ----------
-    weights : ndarray of shape (d_m + k, L)
-    biases : ndarray of shape (L,)
-    lift : float
-    outputs : ndarray of shape (L, q)
-        What each node adds to each output, in units of y.
+    Each adds its `outputs` (L, q), in units of y.
     """
 
     weights: NDArray[np.float64]
@@ -98,20 +80,10 @@ class Branch:
 
 @dataclass(frozen=True)
 class TableColumn:
-    """One column of a table, and how it becomes columns of numbers.
+    """One column of a table, a "number", "flag", "category" or "date", and the `names` of those that it becomes.
 
-    Attributes
-    ----------
-    kind : {"number", "flag", "category", "date"}
-    column : str
-    names : tuple of str
-        Of the columns that it becomes.
-    fill, indicator : float, bool
-        Of numbers, flags and dates: what stands in for a missing value, and whether a last column marks it.
-    levels, missing, other : tuple of str, bool, bool
-        Of a category: its levels, and whether missing values and all other texts have a column each.
-    parts, fills : tuple of str, tuple of float
-        Of a date: its calendar parts, and what stands in for each.
+    A number or flag has a `fill` for missing values, a date one for each of its calendar parts, and an `indicator`
+    says whether a last column marks them. A category has levels, and perhaps a column for missing and for other texts.
     """
 
     kind: str
@@ -128,28 +100,11 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class ExportPlan:
-    """A fitted model as something to compute.
+    """A fitted model as something to compute: q constants, and branches on n columns.
 
-    Attributes
-    ----------
-    branches : tuple of Branch
-    constants : ndarray of shape (q,)
-    n_columns : int
-    column_names : tuple of str or None
-        Of the columns that the branches see: for a model of files, the encoded ones.
-    target_names : tuple of str or None
-    flat : bool
-        Whether there is one output, and predictions have no axis for it.
-    table : tuple of TableColumn or None
-        Of a model of files: the columns of a table, from which those of the branches are made.
-    refuses_missing : bool
-        Whether a missing value in the table is an error.
-    half_widths : ndarray of shape (q,) or None
-        How far intervals reach to each side.
-    facts : tuple of str
-        What the model is, in lines for people.
-    classes : ClassMap or None
-        From the outputs to probabilities; None for a regressor.
+    A model of files reads a `table`, of which the columns are made, and may refuse missing values in it. Predictions
+    that are `flat` have no axis for their one output; intervals reach `half_widths` (q,) to each side; `facts` are
+    lines for people; a classifier has `classes`.
     """
 
     branches: tuple[Branch, ...]
@@ -173,17 +128,7 @@ class ExportPlan:
 def export_plan(
     model: FittedNetworks, name: str, interval: float | None = None, classes: ClassMap | None = None
 ) -> ExportPlan:
-    """What a fitted model computes.
-
-    Parameters
-    ----------
-    model : FittedNetworks
-    name : str
-        Of the estimator.
-    interval : float in (0, 1) or None
-        Share of new rows that intervals are to hold; for regressors only.
-    classes : ClassMap or None
-        Of a classifier.
+    """What a fitted model computes; `name` is that of its estimator, `interval` the share of new rows to hold.
 
     Examples
     --------
@@ -237,10 +182,10 @@ def _branches(terms: Iterable[tuple[HiddenLayer, NDArray[np.float64]]]) -> tuple
         read = _features(layer.columns, layer.scaling)
         key = _content(read)
         features.setdefault(key, read)
-        found = _nodes(layer, beta[: layer.n_nodes])
+        layer_nodes = _nodes(layer, beta[: layer.n_nodes])
         # A trend has no nodes, and networks that were judged worthless have nothing but zeros to add.
-        if found.outputs.any():
-            nodes.setdefault(key, {}).setdefault(found.lift, []).append(found)
+        if layer_nodes.outputs.any():
+            nodes.setdefault(key, {}).setdefault(layer_nodes.lift, []).append(layer_nodes)
         if layer.direct_link and beta[layer.n_nodes :].any():
             links[key] = links.get(key, 0.0) + beta[layer.n_nodes :]
     return tuple(

@@ -15,10 +15,10 @@ _KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
 _TEXT, _OBJECTS = "text", "objects"
 
 
-def store_classifier(classes: np.ndarray, found: ProbabilityMap) -> tuple[dict[str, object], Tensors]:
+def store_classifier(classes: np.ndarray, mapping: ProbabilityMap) -> tuple[dict[str, object], Tensors]:
     """Classes and the map to their probabilities."""
-    record = {"kind": _kind(classes), "classes": classes.tolist(), "n_held_out": found.n_rows}
-    return {"classifier": record}, {"classifier.slopes": found.slopes, "classifier.biases": found.biases}
+    record = {"kind": _kind(classes), "classes": classes.tolist(), "n_held_out": mapping.n_rows}
+    return {"classifier": record}, {"classifier.slopes": mapping.slopes, "classifier.biases": mapping.biases}
 
 
 def read_classifier(document: Mapping[str, object], shelf: Shelf, n_outputs: int) -> tuple[np.ndarray, ProbabilityMap]:

@@ -108,17 +108,8 @@ def read_networks(
 ) -> FittedNetworks:
     """The fitted model that a file holds.
 
-    Parameters
-    ----------
-    document : dict
-    shelf : Shelf
-    is_ensemble, is_searched : bool
-        What the estimator that the file names is made of.
-    has_groups : bool
-        Whether the estimator was given groups, or its rows came with some: in files of the first format every network
-        then had a group of its own.
-    ridge : float
-        Of a single network, which is a parameter of the estimator.
+    What the estimator is made of is known from the class that the file names, the ridge of a single network from its
+    parameters. In files of the first format every network of an estimator that `has_groups` had a group of its own.
     """
     n_columns, n_outputs = count(document, "n_features_in", MOST_COLUMNS), count(document, "n_outputs")
     names = field(document, "feature_names", list, type(None))

@@ -155,8 +155,8 @@ def _read_dates(record: Mapping[str, object], n_columns: int) -> tuple[DateColum
     """The dates among `n_columns` columns, as lists of three positions."""
     dates = field(record, "dates", list)
     places = [place for date in dates if isinstance(date, list) and len(date) == 3 for place in date]
-    known = all(type(place) is int and 0 <= place < n_columns for place in places)
-    if len(places) != 3 * len(dates) or not known or len(set(places)) != len(places):
+    inside = all(type(place) is int and 0 <= place < n_columns for place in places)
+    if len(places) != 3 * len(dates) or not inside or len(set(places)) != len(places):
         raise damaged(
             f"its dates {shown(dates)} are not three different columns each, of the {n_columns} that there are"
         )
