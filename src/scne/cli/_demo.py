@@ -18,12 +18,12 @@ from scne.passes import announce, available_threads
 
 PAPER_DECORRELATION = 0.1
 VALIDATION_FRACTION = 0.2
-ALGORITHMS = {
+METHODS = {
+    "naive": "naive average",
     "pinv": "pseudo-inverse (Alg. 1)",
     "jacobi": "Jacobi (Alg. 2)",
     "gauss-seidel": "Gauss-Seidel (Alg. 3)",
 }
-LINEAR = "linear"
 
 
 @dataclass(frozen=True)
@@ -127,25 +127,25 @@ def run_demo(seed: int = 0, quick: bool = False) -> DemoResult:
 
     # Concentrations have long tails: scaled to 0-1, nearly all hours would lie in a corner of the range.
     base = SCNRegressor(n_nodes, scaling="standard", validation_fraction=VALIDATION_FRACTION)
-    chosen, build, solve = _timed_fit(SCNERegressor(base, groups=groups, random_state=seed), split)
+    chosen, chosen_build, chosen_solve = _timed_fit(SCNERegressor(base, groups=groups, random_state=seed), split)
     drawn, drawn_build, drawn_solve = _timed_fit(
         DNNERegressor(RVFLRegressor(n_nodes, direct_link=False, scaling="standard"), groups=groups, random_state=seed),
         split,
     )
     rows = [_linear_row(split)]
     histories = {}
-    for model, name, seconds in ((drawn, "DNNE", drawn_build), (chosen, "SCNE", build)):
-        for solver, method in {"naive": "naive average", **ALGORITHMS}.items():
-            if name == "DNNE" and solver in ("pinv", "jacobi"):
-                continue  # The three algorithms solve one system; once is enough for the rival.
-            other, seconds_to_solve = _timed_reweight(model, solver)
+    for model, name, solvers, build, solve in (
+        # The three algorithms solve one system; once is enough for the rival.
+        (drawn, "DNNE", ("naive", "gauss-seidel"), drawn_build, drawn_solve),
+        (chosen, "SCNE", tuple(METHODS), chosen_build, chosen_solve),
+    ):
+        for solver in solvers:
+            other, seconds = _timed_reweight(model, solver)
             lam = 0.0 if solver == "naive" else PAPER_DECORRELATION
-            rows.append(split.row(other, name, method, seconds, seconds_to_solve, lam))
+            rows.append(split.row(other, name, METHODS[solver], build, seconds, lam))
             if name == "SCNE" and other.solution_.n_iter:
                 histories[solver] = other.solution_.error_history
-    rows.append(split.row(drawn, "DNNE", "λ chosen", drawn_build, drawn_solve, drawn.decorrelation_))
-    rows.append(split.row(chosen, "SCNE", "λ chosen", build, solve, chosen.decorrelation_))
-    rows.sort(key=lambda row: [LINEAR, "DNNE", "SCNE"].index(row.model))
+        rows.append(split.row(model, name, "λ chosen", build, solve, model.decorrelation_))
 
     exact = chosen.reweighted(solver="cholesky", decorrelation=PAPER_DECORRELATION, ridge=chosen.ridge_)
     return DemoResult(
@@ -188,7 +188,7 @@ def _timed_reweight(model: SCNERegressor, solver: str) -> tuple[SCNERegressor, f
 def _linear_row(split: _Split) -> ModelRow:
     start = time.perf_counter()
     model = make_pipeline(StandardScaler(), Ridge()).fit(split.X_train, split.y_train)
-    return split.row(model, LINEAR, "ridge regression", None, time.perf_counter() - start, None)
+    return split.row(model, "linear", "ridge regression", None, time.perf_counter() - start, None)
 
 
 def _path(model: SCNERegressor, split: _Split, n: int) -> DemoPath:

@@ -18,17 +18,12 @@ from scne.estimators import RVFLRegressor, SCNERegressor, SCNRegressor, predict_
 from scne.rows import DataError, FileRows, open_rows
 
 WRITERS = (".parquet", ".csv", ".arrow", ".feather")
+Regressor: TypeAlias = SCNERegressor | SCNRegressor | RVFLRegressor
 Batch: TypeAlias = pa.RecordBatch | pa.Table
 Writer: TypeAlias = pa.parquet.ParquetWriter | pa.csv.CSVWriter | pa.ipc.RecordBatchFileWriter
 
 
-def open_for(
-    model: SCNERegressor | SCNRegressor | RVFLRegressor,
-    path: Path,
-    *,
-    target: list[str] | None = None,
-    keys: tuple[str, ...] = (),
-) -> FileRows:
+def open_for(model: Regressor, path: Path, *, target: list[str] | None = None, keys: tuple[str, ...] = ()) -> FileRows:
     """Open rows for a fitted model: its own groups, columns read as in its fit."""
     if not hasattr(model, "encoder_"):
         raise DataError("This model was fitted on arrays, not on files, and does not know the columns of files.")
@@ -42,7 +37,7 @@ def open_for(
 
 
 def write_predictions(
-    model: SCNERegressor,
+    model: Regressor,
     files: FileRows,
     out: Path,
     names: list[str],
@@ -80,7 +75,7 @@ def _writer(path: Path, suffix: str, schema: pa.Schema) -> Writer:
     return pa.ipc.new_file(path, schema)
 
 
-def evaluate(model: SCNERegressor, files: FileRows) -> Evaluation:
+def evaluate(model: Regressor, files: FileRows) -> Evaluation:
     """Errors over all rows, in one pass."""
     names = list(files.target_names)
     sums = ErrorSums()

@@ -41,6 +41,7 @@ def report_command(
 def write_report(results: Path, out: Path, titles: Mapping[str, str]) -> None:
     """Write the page of a folder's results; ``titles``: name and title of every experiment, in order."""
     from scne.disk import check_output
+    from scne.explain import counted
     from scne.paper import paper_page, read_results
 
     check_output(out, {})
@@ -51,8 +52,7 @@ def write_report(results: Path, out: Path, titles: Mapping[str, str]) -> None:
         page = paper_page(finished, titles)
     page.write(out)
     missing = len(set(titles) - {result.name for result in finished})
-    count = f"{len(finished)} experiment{'' if len(finished) == 1 else 's'}"
-    print_text(f"{count}, {missing} not run yet: {out}")
+    print_text(f"{counted(len(finished), 'experiment')}, {missing} not run yet: {out}")
 
 
 @paper_app.command("list")

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from scne.cli._report_rows import JudgedRows, Regressor
+    from scne.cli._files import Regressor
+    from scne.cli._report_rows import JudgedRows
     from scne.estimators import ModelSummary
     from scne.explain import GroupImportances, PermutationImportances
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from scne.cli._errors import ErrorSums, Evaluation
-from scne.cli._files import Batch, numbers, open_for
+from scne.cli._files import Batch, Regressor, numbers, open_for
 from scne.cli._options import TARGET
 from scne.cli._report_parts import in_columns
-from scne.estimators import RVFLRegressor, SCNERegressor, SCNRegressor, predict_batches
+from scne.estimators import SCNERegressor, predict_batches
 from scne.explain import counted
 from scne.passes import announce, stripe_rows
 from scne.rows import DataError, FileRows, SampleDrawer, open_rows
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 # Nodes up to which networks are left out in turn and bounds are computed: beyond, that takes minutes.
 MOST_NODES = 4_000
-Regressor: TypeAlias = SCNERegressor | SCNRegressor | RVFLRegressor
 # What a model's methods take: a table by name, or an array by position.
 Inputs: TypeAlias = pa.Table | NDArray[np.float64]
 

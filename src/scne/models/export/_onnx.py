@@ -16,15 +16,7 @@ from scne.models.export._classes import text_labels
 from scne.models.export._onnx_classes import LABEL, PROBABILITIES, class_outputs, class_property
 from scne.models.export._onnx_columns import column_inputs, encoded_columns
 from scne.models.export._onnx_graph import IR_VERSION, ML_OPSET, OPSET, GraphBuilder, import_onnx
-from scne.models.export._plan import (
-    Branch,
-    ExportPlan,
-    Features,
-    Nodes,
-    TableColumn,
-    check_dtype,
-    shown_outputs,
-)
+from scne.models.export._plan import Branch, ExportPlan, Features, Nodes, TableColumn, check_dtype, shown_outputs
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto

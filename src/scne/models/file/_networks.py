@@ -139,11 +139,8 @@ def read_networks(
     elif is_ensemble:
         field(document, "system", dict, type(None))
     members = tuple(Member(member.name, member.layer, rebuilt_search(member, is_ensemble)) for member in stored)
-    groups = {}
-    if is_ensemble and "column_groups" in document:
-        groups = _read_column_groups(document, shelf, n_columns)
-    elif is_ensemble and has_groups:
-        groups = {member.name: member.layer.columns for member in members}
+    own_groups = {member.name: member.layer.columns for member in members} if has_groups else {}
+    groups = _read_column_groups(document, shelf, n_columns, own_groups) if is_ensemble else {}
     return FittedNetworks(
         Columns(n_columns, None if names is None else tuple(names), groups, flat_target),
         members,
@@ -227,7 +224,11 @@ def _read_trend(shelf: Shelf, n_columns: int, n_outputs: int) -> FittedTrend:
     return FittedTrend("none" if trend is None else "taken off", trend, share)
 
 
-def _read_column_groups(document: Mapping[str, object], shelf: Shelf, n_columns: int) -> dict[str, NDArray[np.intp]]:
+def _read_column_groups(
+    document: Mapping[str, object], shelf: Shelf, n_columns: int, first_format: dict[str, NDArray[np.intp]]
+) -> dict[str, NDArray[np.intp]]:
+    if "column_groups" not in document:
+        return first_format
     groups: dict[str, NDArray[np.intp]] = {}
     for g, name in enumerate(field(document, "column_groups", list)):
         columns = shelf.take_integers(f"column_groups.{g}", None)
