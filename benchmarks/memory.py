@@ -165,9 +165,10 @@ def run(code: str, arguments: list[str], folder: Path) -> Run:
 
 def imports_peak(folder: Path) -> float:
     """Peak of a process that only imports what a fit imports."""
-    modules = "scne.cli._fit, scne.cli._progress, scne.cli._tables, pyarrow.dataset, pyarrow.csv, pyarrow.parquet"
-    modules += ", pyarrow.compute, scipy.linalg, sklearn.utils.validation, sklearn.base, threadpoolctl, rich.progress"
-    return run(f"import {modules}", [], folder).peak
+    modules = "scne.cli._app, scne.cli._dask, scne.cli._progress, scne.cli._tables, pyarrow.dataset, pyarrow.csv"
+    modules += ", pyarrow.parquet, pyarrow.compute, scipy.linalg, sklearn.utils.validation, sklearn.base"
+    modules += ", threadpoolctl, rich.progress"
+    return run(f"from scne.estimators import describe_model\nimport {modules}", [], folder).peak
 
 
 def fit(path: Path, memory: str, options: tuple[str, ...], folder: Path) -> Run:

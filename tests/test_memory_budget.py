@@ -21,7 +21,9 @@ from scne.rows import DataError, SampleDrawer, open_rows, reading_cost, sample_p
 from scne.rows._parquet_footer import footer_bytes, read_short_footer
 from scne.rows._parquet_format import ParquetFormat
 
-IMPORTS = "import scne.cli._fit, scne.cli._progress, scne.cli._tables, pyarrow.dataset, sklearn.base, scipy.linalg"
+IMPORTS = """from scne.estimators import describe_model, save_model
+import scne.cli._app, scne.cli._dask, scne.cli._progress, scne.cli._tables, pyarrow.dataset, sklearn.base, scipy.linalg
+"""
 
 
 def write(path, n_rows, n_columns, group_rows=None):

@@ -18,7 +18,7 @@ from commands import SCNE
 from headless_chromium import Chromium, find_chromium
 from paper_example import KNOWN, ensembles_year, result, table, write_example
 
-from scne.cli._paper_report import write_report
+from scne.cli._paper import write_report
 from scne.paper import paper_page, read_results
 from scne.paper.page._results import Cell
 

@@ -10,6 +10,20 @@ from rich.markup import escape
 from scne.cli._console import open_console, take_any_text
 from scne.cli._data import data_app
 from scne.cli._export import export_command
+from scne.cli._fit import fit_command
+from scne.cli._options import (
+    INTERVAL,
+    QUICK,
+    Data,
+    DataWithTarget,
+    Device,
+    Json,
+    Model,
+    PageOut,
+    Seed,
+    Verbose,
+    out_option,
+)
 from scne.cli._paper import paper_app
 from scne.cli._report import report_command
 
@@ -60,12 +74,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _whole_number(text: str) -> int:
-    if not str(text).isdecimal() or int(text) >= 2**31:
-        raise typer.BadParameter(f"it is {text!r}, but it must be a whole number from 0 to 2147483647.")
-    return int(text)
-
-
 @app.callback()
 def _common(
     version: Annotated[
@@ -77,17 +85,14 @@ def _common(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the page.", dir_okay=False)] = Path(
-        "scne-demo.html"
-    ),
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.", parser=_whole_number, metavar="NUMBER")] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="Small networks on every fourth hour: a few seconds.")] = False,
+    out: PageOut = Path("scne-demo.html"),
+    seed: Seed = 0,
+    quick: Annotated[bool, typer.Option(QUICK, help="Small networks on every fourth hour: a few seconds.")] = False,
 ) -> None:
     """Train on real air-quality data from three sources, compare the algorithms and write a page with pictures."""
     # Imported here, so that `scne --help` answers at once.
     from scne.cli._demo import run_demo
-    from scne.cli._demo_page import demo_page
-    from scne.cli._demo_table import print_comparison
+    from scne.cli._demo_page import demo_page, print_comparison
     from scne.cli._progress import progress_bars
     from scne.disk import check_output
 
@@ -99,106 +104,22 @@ def demo(
     print_comparison(result, out)
 
 
-DATA_HELP = "Parquet, CSV or Arrow: a file, or a folder of files."
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Device = Annotated[
-    str | None,
-    typer.Option(
-        help="Where to work: cpu, cuda, or auto for a GPU where there is one. Needs PyTorch.", show_default="cpu"
-    ),
-]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say how long every stage took, on standard error.")]
-
-
-@app.command()
-def fit(
-    data: Annotated[Path, typer.Argument(help=DATA_HELP)],
-    target: Annotated[list[str], typer.Option("--target", help="Column to predict; may be given several times.")],
-    groups: Annotated[
-        Path | None, typer.Option(help="TOML file: group names with their columns, or patterns such as 'gas_*'.")
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")] = Path("model.scne"),
-    networks: Annotated[int, typer.Option(help="Networks, each of which looks at all groups.", min=1, max=10_000)] = 6,
-    per_group: Annotated[bool, typer.Option("--per-group", help="Instead, one network for each group.")] = False,
-    nodes: Annotated[int, typer.Option(help="The most hidden nodes of each network.", min=1, max=100_000)] = 100,
-    tuning: Annotated[
-        float, typer.Option(help="Rounds of tuning after the search; 0 is none.", min=0, max=10_000)
-    ] = 10,
-    validation: Annotated[float, typer.Option(help="Share of the searched rows that are only watched.")] = 0.15,
-    search_rows: Annotated[
-        int, typer.Option(help="Rows on which networks are searched; 0 is all.", min=0, max=10**9)
-    ] = 100_000,
-    scaling: Annotated[str, typer.Option(help="ramps, standard, 0-1 or none.")] = "ramps",
-    weight: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
-    ignore: Annotated[list[str] | None, typer.Option("--ignore", help="Column to leave out; repeatable.")] = None,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kind",
-            metavar="COLUMN=KIND",
-            help="What a column is: number, flag, category or date, as in code=category; repeatable.",
-        ),
-    ] = None,
-    missing: Annotated[
-        list[str] | None,
-        typer.Option("--missing", metavar="TEXT", help="Text that stands for a missing value, as '?'; repeatable."),
-    ] = None,
-    memory: Annotated[str, typer.Option(help="Memory that the fit may take beyond imports, such as 512MB.")] = "1GB",
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder for progress; after a kill the same command resumes from it.")
-    ] = None,
-    dask: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Dask scheduler to fit on, such as tcp://host:8786; 'local' starts one."),
-    ] = None,
-    device: Device = None,
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.", parser=_whole_number, metavar="NUMBER")] = 0,
-    json_output: Json = False,
-    verbose: Verbose = False,
-) -> None:
-    """Fit an ensemble to files, reading them as a stream, and write the model."""
-    from scne.cli._fit import run_fit
-    from scne.cli._progress import progress_bars
-    from scne.cli._tables import print_summary
-    from scne.disk import check_output
-
-    check_output(out, {"the data": data, "the groups file": groups, "the checkpoint": checkpoint})
-    with progress_bars(passes=True, verbose=verbose):
-        summary, notes, paragraph = run_fit(
-            data,
-            targets=target,
-            groups=groups,
-            out=out,
-            networks=None if per_group else networks,
-            nodes=nodes,
-            tuning=tuning,
-            validation=validation,
-            search_rows=search_rows or None,
-            scaling=scaling,
-            weight=weight,
-            ignore=ignore or [],
-            kinds=kind or [],
-            missing=missing or [],
-            memory=memory,
-            checkpoint=checkpoint,
-            dask=dask,
-            device=device,
-            seed=seed,
-        )
-    print_summary(summary, out, json_output, paragraph, notes)
+app.command("fit")(fit_command)
 
 
 @app.command()
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model that `scne fit` wrote.")],
-    data: Annotated[Path, typer.Argument(help=DATA_HELP)],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .parquet, .csv, .arrow or .feather.")],
+    model: Model,
+    data: Data,
+    out: Annotated[Path, out_option("File to write: .parquet, .csv, .arrow or .feather.")],
     key: Annotated[
-        list[str] | None, typer.Option("--key", help="Column to carry along beside the prediction; repeatable.")
+        list[str] | None, typer.Option(help="Column to carry along beside the prediction; repeatable.")
     ] = None,
     interval: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="Also write the ends of an interval that holds this share of rows: 0.9."),
+        typer.Option(
+            INTERVAL, metavar="SHARE", help="Also write the ends of an interval that holds this share of rows: 0.9."
+        ),
     ] = None,
     device: Device = None,
     json_output: Json = False,
@@ -227,11 +148,7 @@ def predict(
 
 @app.command()
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="A model that `scne fit` wrote.")],
-    data: Annotated[Path, typer.Argument(help=DATA_HELP + " With the target.")],
-    device: Device = None,
-    json_output: Json = False,
-    verbose: Verbose = False,
+    model: Model, data: DataWithTarget, device: Device = None, json_output: Json = False, verbose: Verbose = False
 ) -> None:
     """Compare predictions with the target in files."""
     from dataclasses import asdict
@@ -249,9 +166,7 @@ def evaluate(
 
 
 @app.command()
-def inspect(
-    model: Annotated[Path, typer.Argument(help="A model that `scne fit` wrote.")], json_output: Json = False
-) -> None:
+def inspect(model: Model, json_output: Json = False) -> None:
     """Show what a model file holds."""
     from dataclasses import replace
 

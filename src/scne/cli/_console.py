@@ -4,9 +4,12 @@ import json
 import math
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def take_any_text() -> None:
@@ -24,12 +27,25 @@ def open_console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, emoji=False)
 
 
-def print_json(value: Any) -> None:
+def print_text(text: str) -> None:
+    """A line as it is: brackets are no markup, and no terminal is too narrow for it."""
+    open_console().print(text, soft_wrap=True, markup=False)
+
+
+def open_table() -> "Table":
+    """A table without lines but that below its headings."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+
+
+def print_json(value: object) -> None:
     """One line of JSON on standard output, ASCII, with null for numbers that JSON does not have."""
     sys.stdout.write(json_text(value) + "\n")
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """Any plain value as JSON.
 
     Examples
@@ -40,7 +56,7 @@ def json_text(value: Any) -> str:
     return json.dumps(_finite(value), allow_nan=False, default=str)
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

@@ -4,14 +4,20 @@ import logging
 import signal
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
 from multiprocessing import resource_tracker
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 
+from scne.cli._options import DASK
 from scne.passes import ScneWarning, available_threads, without_password
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 _SECONDS_TO_CONNECT = 5
 _LOOPBACK = "127.0.0.1"
@@ -20,15 +26,15 @@ _LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application
 
 
 @contextmanager
-def dask_client(address: str | None) -> Iterator[Any]:
+def dask_client(address: str | None) -> "Iterator[Client | None]":
     """A client of the cluster at an address, or of one started here ("local"), closed at the end; None without one."""
     if address is None:
         yield None
         return
     try:
-        import distributed  # noqa: F401
+        distributed = import_module("distributed")
     except ImportError as error:
-        raise ValueError("--dask needs Dask, which is not installed: pip install scne[dask].") from error
+        raise ValueError(f"{DASK} needs Dask, which is not installed: pip install scne[dask].") from error
     # The command tells in one sentence what went wrong; Dask's threads would add pages of their own.
     for name in _LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -36,18 +42,16 @@ def dask_client(address: str | None) -> Iterator[Any]:
         stack.enter_context(_plain_warnings())
         with _signals_held():
             if address == "local":
-                address = _started(stack)
-            client = _connected(address)
-            stack.callback(_close, client)
+                address = _started(distributed, stack)
+            client = _connected(distributed, address)
+            stack.callback(_close, client.close)
         yield client
 
 
-def _started(stack: ExitStack) -> str:
+def _started(distributed: ModuleType, stack: ExitStack) -> str:
     """The address of a cluster on this machine that no other machine can reach."""
-    from distributed import LocalCluster
-
     try:
-        cluster = LocalCluster(
+        cluster = distributed.LocalCluster(
             n_workers=available_threads(),
             # One thread each: a task keeps one core busy, and processes share no interpreter lock.
             threads_per_worker=1,
@@ -59,8 +63,8 @@ def _started(stack: ExitStack) -> str:
             silence_logs=logging.CRITICAL,
         )
     except (OSError, RuntimeError, TypeError, ValueError) as error:
-        raise OSError(f"--dask is 'local', but its cluster did not start. Dask says: {_innermost(error)}") from error
-    stack.callback(_close, cluster)
+        raise OSError(f"{DASK} is 'local', but its cluster did not start. Dask says: {_innermost(error)}") from error
+    stack.callback(_close, cluster.close)
     return str(cluster.scheduler_address)
 
 
@@ -71,12 +75,11 @@ def _innermost(error: BaseException) -> BaseException:
     return error
 
 
-def _connected(address: str) -> Any:
-    from distributed import Client
-
+def _connected(distributed: ModuleType, address: str) -> "Client":
     shown = without_password(address)
     try:
-        return Client(address, timeout=_SECONDS_TO_CONNECT)
+        client: Client = distributed.Client(address, timeout=_SECONDS_TO_CONNECT)
+        return client
     except (OSError, ValueError, TypeError) as error:
         # Dask quotes the address, with or without its scheme.
         reason = str(error).replace(address.rpartition("://")[2], shown.rpartition("://")[2])
@@ -87,7 +90,7 @@ def _connected(address: str) -> Any:
             "the variables DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ..__CLIENT__CERT and ..__CLIENT__KEY)"
         )
         raise ValueError(
-            f"--dask is {shown!r}, but no Dask scheduler answers there within {_SECONDS_TO_CONNECT} s; {advice}. Dask "
+            f"{DASK} is {shown!r}, but no Dask scheduler answers there within {_SECONDS_TO_CONNECT} s; {advice}. Dask "
             f"says: {reason}"
         ) from error
 
@@ -98,11 +101,18 @@ def _plain_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
-        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
             if issubclass(category, ScneWarning):
                 Console(stderr=True).print(str(message), markup=False, soft_wrap=True, highlight=False)
             else:
-                usual(message, category, *where, **more)
+                usual(message, category, filename, lineno, file, line)
 
         warnings.showwarning = show
         yield
@@ -136,7 +146,7 @@ def _signals_held() -> Iterator[None]:
             signal.raise_signal(signal.SIGTERM)
 
 
-def _close(part: Any) -> None:
+def _close(close: Callable[[], object]) -> None:
     # Whatever a broken cluster raises while it is taken down would hide why it is taken down.
     with suppress(Exception):
-        part.close()
+        close()

@@ -1,17 +1,16 @@
 """The `scne data` commands: what data sets there are, where they lie, and fetching them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 
-from scne.cli._console import open_console, print_json
+from scne.cli._console import open_console, open_table, print_json, print_text
+from scne.cli._options import FILE
 from scne.cli._signals import Stopped
 
 if TYPE_CHECKING:
-    from scne.datasets import DatasetRecord
+    from scne.datasets import DatasetRecord, Stored
 
 data_app = typer.Typer(
     help="The paper's data sets: list them, say where they are kept, fetch them.",
@@ -39,25 +38,29 @@ def where(home: Home = None) -> None:
 @data_app.command("list")
 def list_data(home: Home = None, json_output: Json = False) -> None:
     """Show the data sets, whether they are here, and where they come from."""
-    from scne.datasets import DATASETS, get_data_home
+    from scne.datasets import DATASETS, find_stored, get_data_home, partial_bytes
 
     folder = get_data_home(home)
-    facts = [_facts(record, folder) for record in DATASETS.values()]
+    sets = [(record, find_stored(record, folder), partial_bytes(record, folder)) for record in DATASETS.values()]
     if json_output:
-        print_json(facts)
+        print_json([_facts(*parts) for parts in sets])
         return
-    console = open_console()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = open_table()
     table.add_column("name", no_wrap=True)
     table.add_column("rows x columns", justify="right", no_wrap=True)
     table.add_column("bytes", justify="right", no_wrap=True)
     table.add_column("here", no_wrap=True)
     table.add_column("from", overflow="fold")
-    for fact in facts:
-        shape = f"{fact['rows']:,} x {fact['columns']}"
-        table.add_row(fact["name"], shape, f"{fact['text_bytes']:,}", _here(fact), _origin(fact))
-    console.print(table)
-    console.print(f"Folder: {folder}", soft_wrap=True, markup=False)
+    for record, stored, n_partial in sets:
+        shape = f"{record.n_rows:,} x {len(record.columns)}"
+        if stored:
+            here, origin = f"yes, {_megabytes(stored.n_bytes)}", f"{stored.origin}; verified: {stored.checked}"
+        else:
+            here = f"a part, {_megabytes(n_partial)}" if n_partial else "no"
+            origin = ", ".join(dict.fromkeys(place.title for place in record.places))
+        table.add_row(record.name, shape, f"{record.text.n_bytes:,}", here, origin)
+    open_console().print(table)
+    print_text(f"Folder: {folder}")
 
 
 @data_app.command("fetch")
@@ -66,7 +69,7 @@ def fetch_data(
     file: Annotated[
         Path | None,
         typer.Option(
-            "--file",
+            FILE,
             help="A file at hand to take instead: the text, zip, tar.gz, gz, bz2 or Parquet.",
             metavar="FILE",
         ),
@@ -81,8 +84,8 @@ def fetch_data(
     if name != "all" and name not in DATASETS:
         raise ValueError(f"NAME is {name!r}, but it may be {', '.join(DATASETS)} or all.")
     if name == "all" and file is not None:
-        raise ValueError("--file holds one data set, but NAME is 'all': give the name of the data set that it holds.")
-    console, failures = open_console(), []
+        raise ValueError(f"{FILE} holds one data set, but NAME is 'all': give the name of the data set that it holds.")
+    failures = []
     for record in DATASETS.values() if name == "all" else [DATASETS[name]]:
         try:
             with progress_bars(verbose=verbose):
@@ -94,17 +97,13 @@ def fetch_data(
             # One data set that cannot be had is no reason to go without the other.
             failures.append(str(error))
             continue
-        console.print(f"{record.name}: {stored.n_rows:,} rows in {stored.path}", soft_wrap=True, markup=False)
-        console.print(f"  from {stored.origin}", soft_wrap=True, markup=False)
-        console.print(f"  verified: {stored.checked}", soft_wrap=True, markup=False)
+        print_text(f"{record.name}: {stored.n_rows:,} rows in {stored.path}")
+        print_text(f"  from {stored.origin}\n  verified: {stored.checked}")
     if failures:
         raise DatasetError("\n".join(failures))
 
 
-def _facts(record: "DatasetRecord", folder: Path) -> dict[str, Any]:
-    from scne.datasets import find_stored, partial_bytes
-
-    stored = find_stored(record, folder)
+def _facts(record: "DatasetRecord", stored: "Stored | None", n_partial: int) -> dict[str, object]:
     return {
         "name": record.name,
         "title": record.title,
@@ -113,23 +112,11 @@ def _facts(record: "DatasetRecord", folder: Path) -> dict[str, Any]:
         "text_bytes": record.text.n_bytes,
         "path": str(stored.path) if stored else None,
         "bytes": stored.n_bytes if stored else None,
-        "partial_bytes": partial_bytes(record, folder),
+        "partial_bytes": n_partial,
         "origin": stored.origin if stored else None,
         "checked": stored.checked if stored else None,
         "places": {place.title: [remote.url for remote in place.remotes] for place in record.places},
     }
-
-
-def _here(fact: dict[str, Any]) -> str:
-    if fact["path"]:
-        return f"yes, {_megabytes(fact['bytes'])}"
-    return f"a part, {_megabytes(fact['partial_bytes'])}" if fact["partial_bytes"] else "no"
-
-
-def _origin(fact: dict[str, Any]) -> str:
-    if fact["path"]:
-        return f"{fact['origin']}; verified: {fact['checked']}"
-    return ", ".join(fact["places"])
 
 
 def _megabytes(n_bytes: int) -> str:

@@ -4,12 +4,11 @@ import platform
 import time
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor, __version__
@@ -19,29 +18,19 @@ from scne.passes import announce, available_threads
 
 PAPER_DECORRELATION = 0.1
 VALIDATION_FRACTION = 0.2
-ALGORITHMS = {
+METHODS = {
+    "naive": "naive average",
     "pinv": "pseudo-inverse (Alg. 1)",
     "jacobi": "Jacobi (Alg. 2)",
     "gauss-seidel": "Gauss-Seidel (Alg. 3)",
 }
-LINEAR = "linear"
 
 
 @dataclass(frozen=True)
 class ModelRow:
-    """One line of the comparison.
+    """One line of the comparison: root mean square errors in micrograms per cubic metre, and R2 on the test rows.
 
-    Attributes
-    ----------
-    model, method : str
-    decorrelation : float or None
-        lambda; None for a model that has none.
-    train_error, test_error : float
-        Root mean square errors in micrograms per cubic metre.
-    r2 : float
-        Coefficient of determination on the test rows.
-    build_seconds, solve_seconds : float or None
-        To find the hidden nodes and sum the rows, and to solve for the output weights.
+    Seconds are those to find the hidden nodes and sum the rows, and to solve for the output weights.
     """
 
     model: str
@@ -83,9 +72,7 @@ class DemoResult:
     contributions: dict[str, float]
     truth: NDArray[np.float64]
     prediction: NDArray[np.float64]
-    target_scale: float
     n_train: int
-    n_test: int
     n_columns: int
     seed: int
     quick: bool
@@ -95,13 +82,19 @@ class DemoResult:
 
 @dataclass(frozen=True)
 class _Split:
-    X_train: Any
+    X_train: NDArray[np.float64]
     y_train: NDArray[np.float64]
-    X_test: Any
+    X_test: NDArray[np.float64]
     y_test: NDArray[np.float64]
 
     def row(
-        self, model: Any, name: str, method: str, build: float | None, solve: float, decorrelation: float | None
+        self,
+        model: SCNERegressor | Pipeline,
+        name: str,
+        method: str,
+        build: float | None,
+        solve: float,
+        decorrelation: float | None,
     ) -> ModelRow:
         test = model.predict(self.X_test)
         return ModelRow(
@@ -122,14 +115,7 @@ def rmse(prediction: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
 
 
 def run_demo(seed: int = 0, quick: bool = False) -> DemoResult:
-    """Fit and compare all models on the embedded sample.
-
-    Parameters
-    ----------
-    seed : int
-    quick : bool
-        Small networks, every fourth hour.
-    """
+    """Fit and compare all models on the embedded sample; `quick` takes small networks and every fourth hour."""
     started = time.perf_counter()
     sample = load_beijing_air()
     step = 4 if quick else 1
@@ -142,28 +128,27 @@ def run_demo(seed: int = 0, quick: bool = False) -> DemoResult:
     # Concentrations have long tails: scaled to 0-1, nearly all hours would lie in a corner of the range.
     base = SCNRegressor(n_nodes, scaling="standard", validation_fraction=VALIDATION_FRACTION)
     searched = SCNERegressor(base, groups=groups, networks="per group", trend="none", random_state=seed)
-    chosen, build, solve = _timed_fit(searched, split)
+    chosen, chosen_build, chosen_solve = _timed_fit(searched, split)
     drawn, drawn_build, drawn_solve = _timed_fit(
         DNNERegressor(RVFLRegressor(n_nodes, direct_link=False, scaling="standard"), groups=groups, random_state=seed),
         split,
     )
     rows = [_linear_row(split)]
     histories = {}
-    for model, name, seconds in ((drawn, "DNNE", drawn_build), (chosen, "SCNE", build)):
-        for solver, method in {"naive": "naive average", **ALGORITHMS}.items():
-            if name == "DNNE" and solver in ("pinv", "jacobi"):
-                continue  # The three algorithms solve one system; once is enough for the rival.
-            other, seconds_to_solve = _timed_reweight(model, solver)
+    for model, name, solvers, build, solve in (
+        # The three algorithms solve one system; once is enough for the rival.
+        (drawn, "DNNE", ("naive", "gauss-seidel"), drawn_build, drawn_solve),
+        (chosen, "SCNE", tuple(METHODS), chosen_build, chosen_solve),
+    ):
+        for solver in solvers:
+            other, seconds = _timed_reweight(model, solver)
             lam = 0.0 if solver == "naive" else PAPER_DECORRELATION
-            rows.append(split.row(other, name, method, seconds, seconds_to_solve, lam))
+            rows.append(split.row(other, name, METHODS[solver], build, seconds, lam))
             if name == "SCNE" and other.solution_.n_iter:
                 histories[solver] = other.solution_.error_history
-    rows.append(split.row(drawn, "DNNE", "λ chosen", drawn_build, drawn_solve, drawn.decorrelation_))
-    rows.append(split.row(chosen, "SCNE", "λ chosen", build, solve, chosen.decorrelation_))
-    rows.sort(key=lambda row: [LINEAR, "DNNE", "SCNE"].index(row.model))
+        rows.append(split.row(model, name, "λ chosen", build, solve, model.decorrelation_))
 
     exact = chosen.reweighted(solver="cholesky", decorrelation=PAPER_DECORRELATION, ridge=chosen.ridge_)
-    prediction = chosen.predict(split.X_test)
     return DemoResult(
         rows=tuple(rows),
         best=int(np.argmin([row.test_error for row in rows])),
@@ -174,10 +159,8 @@ def run_demo(seed: int = 0, quick: bool = False) -> DemoResult:
         bounds=decorrelation_bounds(chosen.system_, chosen.ridge_),
         contributions=_contributions(chosen, split, seed),
         truth=split.y_test,
-        prediction=prediction,
-        target_scale=float(chosen.target_scaling_.scale[0]),
+        prediction=chosen.predict(split.X_test),
         n_train=len(split.y_train),
-        n_test=len(split.y_test),
         n_columns=sample.data.shape[1],
         seed=seed,
         quick=quick,
@@ -206,7 +189,7 @@ def _timed_reweight(model: SCNERegressor, solver: str) -> tuple[SCNERegressor, f
 def _linear_row(split: _Split) -> ModelRow:
     start = time.perf_counter()
     model = make_pipeline(StandardScaler(), Ridge()).fit(split.X_train, split.y_train)
-    return split.row(model, LINEAR, "ridge regression", None, time.perf_counter() - start, None)
+    return split.row(model, "linear", "ridge regression", None, time.perf_counter() - start, None)
 
 
 def _path(model: SCNERegressor, split: _Split, n: int) -> DemoPath:

@@ -1,7 +1,10 @@
-"""The demonstration as a page with pictures."""
+"""The demonstration as a page with pictures, and as a table on the terminal."""
 
-from scne.cli._demo import PAPER_DECORRELATION, VALIDATION_FRACTION, DemoResult
-from scne.cli._demo_table import table_cells
+from pathlib import Path
+
+from scne.cli._console import open_console, open_table
+from scne.cli._demo import PAPER_DECORRELATION, VALIDATION_FRACTION, DemoResult, ModelRow
+from scne.cli._options import QUICK, SEED
 from scne.report import (
     BuildingCurve,
     Page,
@@ -25,7 +28,7 @@ def demo_page(result: DemoResult) -> Page:
         "Fine particles in Beijing, from three sources",
         f"One network reads the other pollutants, one the weather, one the calendar; together they predict the hourly "
         f"concentration of fine particles (PM2.5). {result.n_train:,} hours up to February 2016 were learned, "
-        f"{result.n_test:,} later ones predicted.",
+        f"{len(result.truth):,} later ones predicted.",
     )
     _comparison(page, result)
     _building(page, result)
@@ -33,7 +36,7 @@ def demo_page(result: DemoResult) -> Page:
     _convergence(page, result)
     _sources(page, result)
     page.section("How this page was made")
-    command = f"scne demo --seed {result.seed}" + (" --quick" if result.quick else "")
+    command = f"scne demo {SEED} {result.seed}" + (f" {QUICK}" if result.quick else "")
     page.facts(
         {
             "Command": f"`{command}`",
@@ -57,7 +60,7 @@ def _comparison(page: Page, result: DemoResult) -> None:
     )
     page.table(
         COLUMNS,
-        [[row.name, *table_cells(row)[2:]] for row in result.rows],
+        [[row.name, *_cells(row)[2:]] for row in result.rows],
         caption=f"Errors in {UNIT}. Build: finding the nodes and summing the rows, once for all lines of a model. "
         "Solve: the output weights; for a chosen λ with the choice.",
         highlight=result.best,
@@ -80,20 +83,20 @@ def _comparison(page: Page, result: DemoResult) -> None:
 
 
 def _building(page: Page, result: DemoResult) -> None:
-    curves = {}
+    curves, scale = {}, result.ensemble.target_scaling_.scale[0]
     for member in result.ensemble.members_:
         search = member.search
         if search is not None and search.validation_curve is not None:
             curves[member.name] = BuildingCurve(
-                search.training_curve * result.target_scale,
-                search.validation_curve * result.target_scale,
+                search.training_curve * scale,
+                search.validation_curve * scale,
                 kept=member.layer.n_nodes,
             )
-    kept = ", ".join(f"{name} {curve.kept}" for name, curve in curves.items())
+    sizes = ", ".join(f"{name} {curve.kept}" for name, curve in curves.items())
     page.section(
         "Building the networks",
         f"Every node is the best of 100 candidates. {VALIDATION_FRACTION:.0%} of the hours are only watched; each "
-        f"network keeps the number of nodes with the least error on them ({kept}).",
+        f"network keeps the number of nodes with the least error on them ({sizes}).",
     )
     page.figure(
         lambda ax: draw_building(ax, curves, error=f"RMSE ({UNIT})"),
@@ -165,3 +168,43 @@ def _sources(page: Page, result: DemoResult) -> None:
         width=5.4,
         height=4.4,
     )
+
+
+def print_comparison(result: DemoResult, page: Path) -> None:
+    """Print the table, what was chosen, and where the page is."""
+    console = open_console()
+    console.print(
+        f"PM2.5 at one Beijing station from pollutant, weather and calendar data: {result.n_train:,} hours to learn "
+        f"from,\n{len(result.truth):,} later hours to predict, {result.n_columns} columns. Errors in µg/m³.\n",
+        soft_wrap=True,
+    )
+    table = open_table()
+    for heading in ("model", "output weights"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("λ", "train", "test", "R²", "build s", "solve s"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for index, row in enumerate(result.rows):
+        table.add_row(*_cells(row), style="bold" if index == result.best else "")
+    console.print(table)
+    best, ridge = result.rows[result.best], next(row for row in result.rows if row.decorrelation is None)
+    console.print(
+        f"Best: {best.name}, {best.test_error:.2f} against {ridge.test_error:.2f} of the linear model. "
+        f"The λ chosen is {result.ensemble.decorrelation_:.4f} of at most "
+        f"{result.bounds.positive_definite:.4f}, the ridge {result.ensemble.ridge_[0]:.2g}.",
+        soft_wrap=True,
+    )
+    console.print(f"The page with pictures: {page}  ({result.seconds:.1f} s)", soft_wrap=True)
+
+
+def _cells(row: ModelRow) -> list[str]:
+    """The cells of one line, as text."""
+    return [
+        row.model,
+        row.method,
+        "—" if row.decorrelation is None else f"{row.decorrelation:.5g}",
+        f"{row.train_error:.2f}",
+        f"{row.test_error:.2f}",
+        f"{row.r2:.3f}",
+        "—" if row.build_seconds is None else f"{row.build_seconds:.2f}",
+        f"{row.solve_seconds:.3f}",
+    ]

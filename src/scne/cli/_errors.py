@@ -14,16 +14,7 @@ _ROUNDINGS = 4 * np.finfo(float).eps
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Errors of a model on rows with a known target.
-
-    Attributes
-    ----------
-    n_rows : int
-    rmse, mae : dict of str to float
-        For each target: root mean square error and mean absolute error.
-    r2 : dict of str to float or None
-        Coefficient of determination; None where the target is the same in all rows, and there is nothing to explain.
-    """
+    """Root mean square and mean absolute error and R2 by target, which is None where the target never changes."""
 
     n_rows: int
     rmse: dict[str, float]
@@ -62,8 +53,8 @@ class ErrorSums:
         self._squares = self._squares + np.square(error).sum(axis=0)
         self._absolute = self._absolute + np.abs(error).sum(axis=0)
         # About their mean: sums about another point leave rounding errors where there is no spread.
-        found = column_statistics(truth)
-        self._truth = found if self._truth is None else self._truth.combined(found)
+        statistics = column_statistics(truth)
+        self._truth = statistics if self._truth is None else self._truth.combined(statistics)
         self.n_rows += len(truth)
 
     def evaluation(self, names: Sequence[str]) -> Evaluation:

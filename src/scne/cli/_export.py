@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from scne.cli._options import INTERVAL, NAME, SINGLE, TO, Json, out_option
+
 
 class Form(StrEnum):
     """What a model can be written as."""
@@ -17,17 +19,19 @@ class Form(StrEnum):
 
 def export_command(
     model: Annotated[Path, typer.Argument(help="A model that `scne fit` or `save` wrote.")],
-    to: Annotated[Form, typer.Option("--to", help="An ONNX graph, a C99 header, or a Python file without imports.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: usually .onnx, .h or .py.")],
+    to: Annotated[Form, typer.Option(TO, help="An ONNX graph, a C99 header, or a Python file without imports.")],
+    out: Annotated[Path, out_option("File to write: usually .onnx, .h or .py.")],
     name: Annotated[
-        str | None, typer.Option(help="For C: what names in the header begin with (scne_model unless given).")
+        str | None, typer.Option(NAME, help="For C: what names in the header begin with (scne_model unless given).")
     ] = None,
-    single: Annotated[bool, typer.Option("--float32", help="For ONNX and C: numbers in single precision.")] = False,
+    single: Annotated[bool, typer.Option(SINGLE, help="For ONNX and C: numbers in single precision.")] = False,
     interval: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="For ONNX: also the ends of an interval that holds this share of rows."),
+        typer.Option(
+            INTERVAL, metavar="SHARE", help="For ONNX: also the ends of an interval that holds this share of rows."
+        ),
     ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
+    json_output: Json = False,
 ) -> None:
     """Write a model as ONNX, C or Python source."""
     # Imported here, so that `scne --help` answers at once.
@@ -43,7 +47,7 @@ def export_command(
         if to is Form.onnx:
             if interval is not None and hasattr(fitted, "classes_"):
                 raise ValueError(
-                    f"--interval is {interval!r}, but the model is a {type(fitted).__name__}, which gives "
+                    f"{INTERVAL} is {interval!r}, but the model is a {type(fitted).__name__}, which gives "
                     "probabilities and no intervals; leave it out."
                 )
             fitted.export("onnx", out, dtype=dtype, interval=interval)
@@ -59,8 +63,8 @@ def export_command(
 
 def _refuse_unused(to: Form, name: str | None, single: bool, interval: float | None) -> None:
     if name is not None and to is not Form.c:
-        raise ValueError(f"--name is {name!r}, but it is for --to c only; leave it out with --to {to}.")
+        raise ValueError(f"{NAME} is {name!r}, but it is for {TO} c only; leave it out with {TO} {to}.")
     if single and to is Form.python:
-        raise ValueError("--float32 was given, but Python has double precision only; leave it out with --to python.")
+        raise ValueError(f"{SINGLE} was given, but Python has double precision only; leave it out with {TO} python.")
     if interval is not None and to is not Form.onnx:
-        raise ValueError(f"--interval is {interval!r}, but it is for --to onnx only; leave it out with --to {to}.")
+        raise ValueError(f"{INTERVAL} is {interval!r}, but it is for {TO} onnx only; leave it out with {TO} {to}.")

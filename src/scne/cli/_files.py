@@ -1,7 +1,8 @@
 """Fit, predict, evaluate and inspect on files: what the commands do, without what they print."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -11,16 +12,18 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from scne.cli._errors import ErrorSums, Evaluation
+from scne.cli._options import OUT
 from scne.disk import appearing_whole
-from scne.estimators import SCNERegressor, predict_batches
+from scne.estimators import RVFLRegressor, SCNERegressor, SCNRegressor, predict_batches
 from scne.rows import DataError, FileRows, open_rows
 
 WRITERS = (".parquet", ".csv", ".arrow", ".feather")
+Regressor: TypeAlias = SCNERegressor | SCNRegressor | RVFLRegressor
+Batch: TypeAlias = pa.RecordBatch | pa.Table
+Writer: TypeAlias = pa.parquet.ParquetWriter | pa.csv.CSVWriter | pa.ipc.RecordBatchFileWriter
 
 
-def open_for(
-    model: SCNERegressor, path: Path, *, target: list[str] | None = None, keys: tuple[str, ...] = ()
-) -> FileRows:
+def open_for(model: Regressor, path: Path, *, target: list[str] | None = None, keys: tuple[str, ...] = ()) -> FileRows:
     """Open rows for a fitted model: its own groups, columns read as in its fit."""
     if not hasattr(model, "encoder_"):
         raise DataError("This model was fitted on arrays, not on files, and does not know the columns of files.")
@@ -34,7 +37,7 @@ def open_for(
 
 
 def write_predictions(
-    model: SCNERegressor,
+    model: Regressor,
     files: FileRows,
     out: Path,
     names: list[str],
@@ -46,9 +49,9 @@ def write_predictions(
     With half `widths` (q,) each output is followed by the ends of its interval.
     """
     if out.suffix not in WRITERS:
-        raise DataError(f"--out is {str(out)!r}, but predictions are written as {', '.join(WRITERS)}.")
+        raise DataError(f"{OUT} is {str(out)!r}, but predictions are written as {', '.join(WRITERS)}.")
     n_rows = 0
-    writer: Any = None
+    writer: Writer | None = None
     with appearing_whole(out) as temporary:
         for batch, outputs in predict_batches(model, files):
             if widths is not None:
@@ -59,11 +62,12 @@ def write_predictions(
             writer = writer or _writer(temporary, out.suffix, part.schema)
             writer.write_batch(part)
             n_rows += part.num_rows
-        writer.close()
+        if writer is not None:
+            writer.close()
     return n_rows
 
 
-def _writer(path: Path, suffix: str, schema: pa.Schema) -> Any:
+def _writer(path: Path, suffix: str, schema: pa.Schema) -> Writer:
     if suffix == ".parquet":
         return pa.parquet.ParquetWriter(path, schema)
     if suffix == ".csv":
@@ -71,10 +75,15 @@ def _writer(path: Path, suffix: str, schema: pa.Schema) -> Any:
     return pa.ipc.new_file(path, schema)
 
 
-def evaluate(model: SCNERegressor, files: FileRows) -> Evaluation:
+def evaluate(model: Regressor, files: FileRows) -> Evaluation:
     """Errors over all rows, in one pass."""
     names = list(files.target_names)
     sums = ErrorSums()
     for batch, outputs in predict_batches(model, files):
-        sums.add(np.column_stack([np.asarray(batch.column(name).cast(pa.float64())) for name in names]), outputs)
+        sums.add(numbers(batch, names), outputs)
     return sums.evaluation(names)
+
+
+def numbers(batch: Batch, names: Sequence[str]) -> NDArray[np.float64]:
+    """Columns of a batch as numbers (n, k), missing ones as NaN."""
+    return np.column_stack([np.asarray(batch.column(name).cast(pa.float64())) for name in names])

@@ -2,101 +2,145 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from scne.cli._dask import dask_client
+import typer
+
+from scne.cli._options import CHECKPOINT, DASK, KIND, TARGET, Data, Device, Json, Seed, Verbose, out_option
 from scne.cli._signals import Stopped
-from scne.estimators import ModelSummary, SCNERegressor, SCNRegressor, describe_model, save_model
-from scne.fitting import Checkpoint
-from scne.passes import ClusterError
-from scne.rows import open_rows, read_groups
+
+if TYPE_CHECKING:
+    from scne.estimators import SCNERegressor
+    from scne.fitting import Checkpoint
+    from scne.rows import FileRows
 
 
-def run_fit(
-    data: Path,
-    *,
-    targets: Sequence[str],
-    groups: Path | None,
-    out: Path,
-    networks: int | None,
-    nodes: int,
-    tuning: float,
-    validation: float,
-    search_rows: int | None,
-    scaling: str,
-    weight: str | None,
-    ignore: Sequence[str],
-    kinds: Sequence[str],
-    missing: Sequence[str],
-    memory: str,
-    checkpoint: Path | None,
-    dask: str | None,
-    device: str | None,
-    seed: int,
-) -> tuple[ModelSummary, list[str], str]:
-    """Fit and save; what was built, sentences on what the user should know of it, and its summary.
+def fit_command(
+    data: Data,
+    target: Annotated[list[str], typer.Option(TARGET, help="Column to predict; may be given several times.")],
+    groups: Annotated[
+        Path | None, typer.Option(help="TOML file: group names with their columns, or patterns such as 'gas_*'.")
+    ] = None,
+    out: Annotated[Path, out_option("Where to write the model.")] = Path("model.scne"),
+    networks: Annotated[int, typer.Option(help="Networks, each of which looks at all groups.", min=1, max=10_000)] = 6,
+    per_group: Annotated[bool, typer.Option("--per-group", help="Instead, one network for each group.")] = False,
+    nodes: Annotated[int, typer.Option(help="The most hidden nodes of each network.", min=1, max=100_000)] = 100,
+    tuning: Annotated[
+        float, typer.Option(help="Rounds of tuning after the search; 0 is none.", min=0, max=10_000)
+    ] = 10,
+    validation: Annotated[float, typer.Option(help="Share of the searched rows that are only watched.")] = 0.15,
+    search_rows: Annotated[
+        int, typer.Option(help="Rows on which networks are searched; 0 is all.", min=0, max=10**9)
+    ] = 100_000,
+    scaling: Annotated[str, typer.Option(help="ramps, standard, 0-1 or none.")] = "ramps",
+    weight: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            KIND,
+            metavar="COLUMN=KIND",
+            help="What a column is: number, flag, category or date, as in code=category; repeatable.",
+        ),
+    ] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Text that stands for a missing value, as '?'; repeatable."),
+    ] = None,
+    memory: Annotated[str, typer.Option(help="Memory that the fit may take beyond imports, such as 512MB.")] = "1GB",
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(CHECKPOINT, help="Folder for progress; after a kill the same command resumes from it."),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            DASK, metavar="ADDRESS", help="Dask scheduler to fit on, such as tcp://host:8786; 'local' starts one."
+        ),
+    ] = None,
+    device: Device = None,
+    seed: Seed = 0,
+    json_output: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Fit an ensemble to files, reading them as a stream, and write the model."""
+    # Imported here, so that `scne --help` answers at once.
+    from scne.cli._progress import progress_bars
+    from scne.cli._tables import print_summary
+    from scne.disk import check_output
+    from scne.estimators import SCNERegressor, SCNRegressor, describe_model
+    from scne.rows import open_rows, read_groups
 
-    The checkpoint is emptied after the model file is in place, so that a kill at any moment loses nothing.
-    """
-    rows = open_rows(
-        data,
-        target=list(targets) if len(targets) > 1 else targets[0],
-        groups=None if groups is None else read_groups(groups),
-        weight=weight,
-        ignore=ignore,
-        kinds=_kinds(kinds),
-        missing=missing,
-        memory=memory,
-    )
-    base = SCNRegressor.tuned(
-        max_hidden=nodes,
-        tuning_epochs=tuning,
-        scaling=scaling,
-        validation_fraction=validation,
-        search_rows=search_rows,
-    )
-    if networks is None:
-        model = SCNERegressor(base, networks="per group", trend="judged", device=device, random_state=seed)
-    else:
-        model = SCNERegressor(
-            base, networks="across", n_estimators=networks, trend="judged", device=device, random_state=seed
+    check_output(out, {"the data": data, "the groups file": groups, "the checkpoint": checkpoint})
+    with progress_bars(passes=True, verbose=verbose):
+        rows = open_rows(
+            data,
+            target=target if len(target) > 1 else target[0],
+            groups=None if groups is None else read_groups(groups),
+            weight=weight,
+            ignore=ignore or (),
+            kinds=_kinds(kind or ()),
+            missing=missing or (),
+            memory=memory,
         )
-    with _progress_kept(checkpoint) as kept, dask_client(dask) as client:
-        model.fit(rows, checkpoint=kept, client=client)
+        base = SCNRegressor.tuned(
+            max_hidden=nodes,
+            tuning_epochs=tuning,
+            scaling=scaling,
+            validation_fraction=validation,
+            search_rows=search_rows or None,
+        )
+        model = SCNERegressor(base, networks="per group", trend="judged", device=device, random_state=seed)
+        if not per_group:
+            model.set_params(networks="across", n_estimators=networks)
+        _fit_and_save(model, rows, out, checkpoint, dask)
+        notes = [note for note in (rows.guessed_groups, model.memory_note_) if note is not None]
+        notes.append(_admissibility(model, tuning > 0))
+        # As the file has it, which holds no sums.
+        described = replace(describe_model(model), n_bytes=out.stat().st_size, has_system=False)
+        paragraph = model.summary()
+    print_summary(described, out, json_output, paragraph, notes)
+
+
+def _fit_and_save(
+    model: "SCNERegressor", rows: "FileRows", out: Path, checkpoint: Path | None, dask: str | None
+) -> None:
+    """Fit and write; the checkpoint is emptied once the file is there, so that a kill at any moment loses nothing."""
+    from scne.cli._dask import dask_client
+    from scne.estimators import save_model
+
+    with _progress_kept(checkpoint) as progress, dask_client(dask) as client:
+        model.fit(rows, checkpoint=progress, client=client)
         save_model(model, out)
-        with _finished(out):
-            if kept is not None:
-                kept.clear()
-    guessed = [note for note in (rows.guessed_groups, model.memory_note_) if note is not None]
-    return describe_model(out), [*guessed, _admissibility(model, tuning > 0)], model.summary()
+        try:
+            if progress is not None:
+                progress.clear()
+        except Stopped as stopped:
+            stopped.add_note(f"The model was written to {out}.")
+            raise
 
 
 @contextmanager
-def _progress_kept(folder: Path | None) -> Iterator[Checkpoint | None]:
+def _progress_kept(folder: Path | None) -> "Iterator[Checkpoint | None]":
     """The checkpoint in a folder; who stops the fit, or loses its cluster, is told what is kept of it."""
+    from scne.fitting import Checkpoint
+    from scne.passes import ClusterError
+
     try:
         if folder is None:
             yield None
         else:
-            with Checkpoint(folder) as kept:
-                yield kept
+            with Checkpoint(folder) as progress:
+                yield progress
     except (Stopped, ClusterError) as stopped:
         if not hasattr(stopped, "__notes__"):
             stopped.add_note(
-                "No progress was kept; with --checkpoint FOLDER a fit keeps it, and resumes."
+                f"No progress was kept; with {CHECKPOINT} FOLDER a fit keeps it, and resumes."
                 if folder is None
                 else "There was no progress to keep yet."
             )
-        raise
-
-
-@contextmanager
-def _finished(out: Path) -> Iterator[None]:
-    """Who stops a fit after its model was written is told so."""
-    try:
-        yield
-    except Stopped as stopped:
-        stopped.add_note(f"The model was written to {out}.")
         raise
 
 
@@ -107,12 +151,12 @@ def _kinds(stated: Sequence[str]) -> dict[str, str]:
         # A name may hold the sign itself, a kind cannot.
         column, sign, kind = text.rpartition("=")
         if not sign:
-            raise ValueError(f"--kind is {text!r}, but it must name a column and what it is, such as code=category.")
+            raise ValueError(f"{KIND} is {text!r}, but it must name a column and what it is, such as code=category.")
         kinds[column] = kind
     return kinds
 
 
-def _admissibility(model: SCNERegressor, tuned: bool) -> str:
+def _admissibility(model: "SCNERegressor", tuned: bool) -> str:
     held = model.admissible_nodes_
     shares = ", ".join(f"{name} {int(nodes.sum())} of {len(nodes)}" for name, nodes in held.items())
     if tuned:

@@ -1,29 +1,58 @@
 """`scne paper`: the experiments of the paper, run and shown."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 
-from scne.cli._console import open_console
-from scne.cli._paper_report import report_command
+from scne.cli._console import open_console, open_table, print_text
+from scne.cli._options import QUICK, SEED, PageOut, out_option
 from scne.cli._signals import Stopped
 
 paper_app = typer.Typer(
     name="paper", help="Every table and figure of the paper, run here.", no_args_is_help=True, add_completion=False
 )
-paper_app.command("report")(report_command)
 
-OUT_HELP = "Folder of the results."
-DATA_HELP = "A data folder (see `scne data where`), or the file year_sample.parquet."
-Out = Annotated[Path, typer.Option("--out", "-o", help=OUT_HELP)]
-Data = Annotated[Path | None, typer.Option("--data", help=DATA_HELP)]
-Quick = Annotated[bool, typer.Option("--quick", help="Few rows, small networks: all of them in less than a minute.")]
+Out = Annotated[Path, out_option("Folder of the results.")]
+Data = Annotated[
+    Path | None, typer.Option(help="A data folder (see `scne data where`), or the file year_sample.parquet.")
+]
+Quick = Annotated[bool, typer.Option(QUICK, help="Few rows, small networks: all of them in less than a minute.")]
 Repeats = Annotated[int | None, typer.Option(help="Repeats of each experiment instead of its own number.", min=1)]
-Seed = Annotated[int, typer.Option(help="Seed of all random numbers.", min=0, max=2**31 - 1)]
+Seed = Annotated[int, typer.Option(SEED, help="Seed of all random numbers.", min=0, max=2**31 - 1)]
 MARKS = {True: "holds", False: "DOES NOT HOLD", None: "note"}
+
+
+@paper_app.command("report")
+def report_command(
+    results: Annotated[Path, typer.Argument(help="Folder with the results that `scne paper run` wrote.")] = Path(
+        "scne-paper"
+    ),
+    out: PageOut = Path("scne-paper.html"),
+) -> None:
+    """Write one page with every table and figure of the paper beside ours."""
+    # Imported here, so that `scne --help` answers at once.
+    from scne.paper import experiment_titles
+
+    write_report(results, out, experiment_titles())
+
+
+def write_report(results: Path, out: Path, titles: Mapping[str, str]) -> None:
+    """Write the page of a folder's results; ``titles``: name and title of every experiment, in order."""
+    from scne.disk import check_output
+    from scne.paper import paper_page, read_results
+    from scne.rows import counted
+
+    check_output(out, {})
+    finished = read_results(results)
+    if not finished:
+        raise ValueError(f"The folder {results} holds no results yet; `scne paper run all` makes them.")
+    with open_console(stderr=True).status("drawing the figures"):  # on a terminal only
+        page = paper_page(finished, titles)
+    page.write(out)
+    missing = len(set(titles) - {result.name for result in finished})
+    print_text(f"{counted(len(finished), 'experiment')}, {missing} not run yet: {out}")
 
 
 @paper_app.command("list")
@@ -37,7 +66,7 @@ def list_command(
     """Show all experiments, the data that each would run on, and which results are there."""
     from scne.paper import EXPERIMENTS, finished_result, kept_units, make_plan
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = open_table()
     for heading in ("name", "section"):
         table.add_column(heading, no_wrap=True)
     for heading in ("what", "data", "result"):
@@ -67,16 +96,14 @@ def run_command(
     from scne.cli._progress import progress_bars
     from scne.paper import Outcome, find_experiments, run_experiments
 
-    console = open_console()
-
     def tell(outcome: Outcome) -> None:
         seconds = outcome.result["seconds"]
         words = f"{seconds:.1f} s" if outcome.ran else "there already"
         if 0 < outcome.ran < outcome.parts:
             words += f"; {outcome.ran} of {outcome.parts} parts were run now, the others were kept"
         lines = [f"{outcome.name}: {outcome.path} ({words})"]
-        lines += [f"  {MARKS[one['holds']]}: {one['text']}" for one in outcome.result["findings"]]
-        console.print("\n".join(lines), soft_wrap=True, markup=False)
+        lines += [f"  {MARKS[finding['holds']]}: {finding['text']}" for finding in outcome.result["findings"]]
+        print_text("\n".join(lines))
 
     try:
         with progress_bars():

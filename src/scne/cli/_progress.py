@@ -21,12 +21,7 @@ PASSES = {
 def progress_bars(*, passes: bool = False, verbose: bool = False) -> Iterator[None]:
     """Show a bar for every stage that is announced inside, on standard error, when that is a terminal.
 
-    Parameters
-    ----------
-    passes : bool
-        Whether the work is a fit on files, whose passes are numbered.
-    verbose : bool
-        Print a line when a stage has ended, on a terminal or not.
+    The `passes` of a fit on files are numbered. Who wants it `verbose` gets a line when a stage has ended, anywhere.
     """
     console = open_console(stderr=True)
     names = PASSES if passes else {}

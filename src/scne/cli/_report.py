@@ -5,14 +5,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from scne.cli._options import OUT, SEED, TARGET, DataWithTarget, Json, PageOut, Verbose
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from scne.cli._files import Regressor
     from scne.cli._report_rows import JudgedRows
     from scne.estimators import ModelSummary
     from scne.explain import GroupImportances, PermutationImportances
@@ -20,38 +23,18 @@ if TYPE_CHECKING:
 LEVEL = 0.9
 # Rows that are drawn for the pictures, and those of them whose columns are shuffled (five times each).
 SAMPLE_ROWS, SHUFFLED_ROWS = 20_000, 5_000
-# Nodes up to which networks are left out in turn and bounds are computed: beyond, that takes minutes.
-MOST_NODES = 4_000
 
 
 @dataclass(frozen=True)
 class Report:
     """All that the page shows.
 
-    Attributes
-    ----------
-    model : fitted regressor
-    summary : ModelSummary
-    paragraph : str
-        What the fit chose and why.
-    targets : tuple of str
-        Columns with the truth.
-    judged : JudgedRows
-    widths : ndarray of shape (q,) or None
-        Half widths of the intervals of LEVEL.
-    no_widths : str
-        Why there are none, as a sentence.
-    permutation : PermutationImportances
-    networks : GroupImportances or None
-        None without the Gram system, or for a single network.
-    model_path, data_path : Path
-    command : str
-    seed : int
-    started : float
-        When the work began, by `time.perf_counter`.
+    `widths` (q,) are the half widths of the intervals of LEVEL; where there are none, `no_widths` is the sentence that
+    says why. There are no `networks` without the Gram system, or for a single one. The work `started` by
+    `time.perf_counter`.
     """
 
-    model: Any
+    model: "Regressor"
     summary: "ModelSummary"
     paragraph: str
     targets: tuple[str, ...]
@@ -69,21 +52,17 @@ class Report:
 
 def report_command(
     model: Annotated[Path, typer.Argument(help="A model file: of `scne fit`, or of `scne.save`.")],
-    data: Annotated[Path, typer.Argument(help="Parquet, CSV or Arrow: a file, or a folder of files. With the target.")],
+    data: DataWithTarget,
     target: Annotated[
         list[str] | None,
         typer.Option(
-            "--target", help="Column with the truth, where the model does not know it; one for each output, in order."
+            TARGET, help="Column with the truth, where the model does not know it; one for each output, in order."
         ),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the page.", dir_okay=False)] = Path(
-        "scne-report.html"
-    ),
-    seed: Annotated[int, typer.Option(help="Seed of the sample and the shuffles.", min=0, max=2**31 - 1)] = 0,
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say how long every stage took, on standard error.")
-    ] = False,
+    out: PageOut = Path("scne-report.html"),
+    seed: Annotated[int, typer.Option(SEED, help="Seed of the sample and the shuffles.", min=0, max=2**31 - 1)] = 0,
+    json_output: Json = False,
+    verbose: Verbose = False,
 ) -> None:
     """Judge a model on rows with their target, and write one page with errors, pictures and importances."""
     # Imported here, so that `scne --help` answers at once.
@@ -97,10 +76,9 @@ def report_command(
         report = make_report(model, data, target or (), out, seed)
         page = report_page(report)
     page.write(out)
-    facts: dict[str, Any] = asdict(report.judged.evaluation)
+    facts: dict[str, object] = asdict(report.judged.evaluation)
     if report.judged.coverage is not None:
-        covered = dict(zip(report.targets, report.judged.coverage.tolist(), strict=True))
-        facts |= {"covered": covered}
+        facts["covered"] = dict(zip(report.targets, report.judged.coverage.tolist(), strict=True))
     print_facts({**facts, "page": str(out)}, json_output, report.judged.evaluation.undefined)
 
 
@@ -109,7 +87,7 @@ def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: 
     import numpy as np
     from sklearn.base import is_regressor
 
-    from scne.cli._report_rows import judge, open_truth
+    from scne.cli._report_rows import has_small_system, is_ensemble, judge, open_truth
     from scne.estimators import describe_model, load_model
     from scne.fitting import half_widths
 
@@ -137,7 +115,7 @@ def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: 
         widths,
         no_widths,
         permutation,
-        _networks(model),
+        model.group_importances_ if is_ensemble(model) and has_small_system(model) else None,
         model_path,
         data_path,
         _command(model_path, data_path, targets, out, seed),
@@ -146,16 +124,8 @@ def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: 
     )
 
 
-def _networks(model: Any) -> "GroupImportances | None":
-    """What each network is worth, where the sums of the fit are there to tell."""
-    several = len(getattr(model, "groups_", ())) > 1
-    if not several or not hasattr(model, "system_") or model.system_.n_nodes > MOST_NODES:
-        return None
-    return model.group_importances_
-
-
 def _command(model: Path, data: Path, targets: Sequence[str], out: Path, seed: int) -> str:
     words = ["scne", "report", str(model), str(data)]
     for target in targets:
-        words += ["--target", target]
-    return shlex.join([*words, "--out", str(out), *(["--seed", str(seed)] if seed else [])])
+        words += [TARGET, target]
+    return shlex.join([*words, OUT, str(out), *([SEED, str(seed)] if seed else [])])

@@ -1,11 +1,10 @@
-"""The parts of a report's page that only ensembles have: the road of lambda, the members, the iterations."""
-
-from typing import Any
+"""The parts of a report's page that only ensembles have: the lambda path, the members, the iterations."""
 
 import numpy as np
 
-from scne.cli._report import MOST_NODES, Report
+from scne.cli._report import Report
 from scne.cli._report_parts import Missing, scratch_axes
+from scne.cli._report_rows import has_small_system, is_ensemble
 from scne.ncl import decorrelation_bounds, lambda_path
 from scne.report import ConvergenceDisplay, DecorrelationPathDisplay, MemberCorrelationDisplay, Page
 
@@ -13,9 +12,9 @@ from scne.report import ConvergenceDisplay, DecorrelationPathDisplay, MemberCorr
 def add_path(page: Page, report: Report) -> Missing | None:
     """The errors along lambda; why they are missing, where they are."""
     model = report.model
-    if not _is_ensemble(model):
+    if not is_ensemble(model):
         return None
-    bounds = decorrelation_bounds(model.system_, model.ridge_) if _has_small_system(model) else None
+    bounds = decorrelation_bounds(model.system_, model.ridge_) if has_small_system(model) else None
     marks = {} if bounds is None else {"Jacobi converges below": bounds.jacobi_exact}
     try:
         display = DecorrelationPathDisplay.from_estimator(model, marks=marks, ax=scratch_axes())
@@ -47,14 +46,14 @@ def add_path(page: Page, report: Report) -> Missing | None:
 def add_members(page: Page, report: Report) -> Missing | None:
     """The correlation of the members' outputs on the sample."""
     model = report.model
-    if not _is_ensemble(model):
+    if not is_ensemble(model):
         return None
     if len(report.judged.truth) < 2:
         return Missing("How alike the networks are", "A correlation needs at least two rows.")
     display = MemberCorrelationDisplay.from_estimator(model, report.judged.sample, ax=scratch_axes())
     apart = display.correlation[~np.eye(len(display.names), dtype=bool)]
-    known = apart[np.isfinite(apart)]
-    span = f" from {known.min():.2f} to {known.max():.2f}" if known.size else ""
+    defined = apart[np.isfinite(apart)]
+    span = f" from {defined.min():.2f} to {defined.max():.2f}" if defined.size else ""
     of = f" ({report.targets[0]})" if len(report.targets) > 1 else ""
     page.section(
         "How alike the networks are",
@@ -75,7 +74,7 @@ def add_members(page: Page, report: Report) -> Missing | None:
 def add_convergence(page: Page, report: Report) -> Missing | None:
     """The iterations that gave the output weights."""
     model = report.model
-    if not _is_ensemble(model):
+    if not is_ensemble(model):
         return None
     solution = model.solution_
     if not solution.n_iter:
@@ -85,7 +84,7 @@ def add_convergence(page: Page, report: Report) -> Missing | None:
             "Gram matrix is solved by iterations with `model.reweighted(solver='gauss-seidel')`.",
         )
     reference = None
-    if _has_small_system(model):
+    if has_small_system(model):
         reference = float(lambda_path(model.system_, model.ridge_, [model.decorrelation_]).errors[0])
     display = ConvergenceDisplay.from_estimator(model, reference=reference, ax=scratch_axes())
     page.section("Convergence of the iterations", solution.message)
@@ -99,11 +98,3 @@ def add_convergence(page: Page, report: Report) -> Missing | None:
         "the target's scale.",
     )
     return None
-
-
-def _is_ensemble(model: Any) -> bool:
-    return len(getattr(model, "members_", ())) > 1
-
-
-def _has_small_system(model: Any) -> bool:
-    return hasattr(model, "system_") and model.system_.n_nodes <= MOST_NODES

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.cli._report import Report
-from scne.cli._report_parts import SHOWN_OUTPUTS, Missing, scratch_axes
+from scne.cli._report_parts import SHOWN_OUTPUTS, Missing, in_columns, scratch_axes
 from scne.explain import ErrorRises
 from scne.report import GroupContributionDisplay, Page, bars_height
 from scne.rows import counted
@@ -15,19 +15,21 @@ MOST_BARS = 20
 
 def add_importances(page: Page, report: Report) -> Missing | None:
     """What the error rises by when columns, and groups of them, are shuffled."""
-    found = report.permutation
+    importances = report.permutation
     page.section(
         "What columns and groups contribute",
         "A column that is shuffled among the rows tells nothing any more, and the error rises by what it was worth (on "
-        f"{counted(found.n_rows, 'row')}, five times each). Columns that tell the same can stand in for each other, "
-        "and then neither seems to matter; shuffled together, as a group, they do.",
+        f"{counted(importances.n_rows, 'row')}, five times each). Columns that tell the same can stand in for each "
+        "other, and then neither seems to matter; shuffled together, as a group, they do.",
     )
     several = len(report.targets) > 1
     of = f" of {report.targets[0]}" if several else ""
-    kinds = ["groups", "columns"] if found.groups.names else ["columns"]
+    kinds = ["groups", "columns"] if importances.groups.names else ["columns"]
     for kind in kinds:
-        rises = getattr(found, kind)
-        display = GroupContributionDisplay.from_importances(found, kind=kind, largest=MOST_BARS, ax=scratch_axes())
+        rises = getattr(importances, kind)
+        display = GroupContributionDisplay.from_importances(
+            importances, kind=kind, largest=MOST_BARS, ax=scratch_axes()
+        )
         named = ", ".join(
             f"{name} {rise:+.3g}" for name, rise in zip(display.names[:8], display.rises[:8], strict=True)
         )
@@ -44,19 +46,19 @@ def add_importances(page: Page, report: Report) -> Missing | None:
 
 def _add_importance_table(page: Page, report: Report) -> None:
     """All columns and groups with their rises, and of columns the share in what moves the output."""
-    found, targets = report.permutation, report.targets[:SHOWN_OUTPUTS]
+    importances, targets = report.permutation, report.targets[:SHOWN_OUTPUTS]
     shares = _shares(report)
     heads = ["RMSE rises by", "±"] if len(report.targets) == 1 else []
     for name in targets if not heads else ():
         heads += [f"{name}: RMSE rises by", "±"]
     rows: list[list[str | float | None]] = []
-    for group, cells in zip(found.groups.names, _rise_cells(found.groups), strict=True):
+    for group, cells in zip(importances.groups.names, _rise_cells(importances.groups), strict=True):
         rows.append([f"group {group}", None, *cells])
-    order = np.argsort(-_in_columns(found.columns.mean)[:, 0], kind="stable")[:MOST_COLUMNS]
-    columns = _rise_cells(found.columns)
+    order = np.argsort(-in_columns(importances.columns.mean)[:, 0], kind="stable")[:MOST_COLUMNS]
+    columns = _rise_cells(importances.columns)
     for place in order:
-        rows.append([_named(found.columns.names[place]), f"{100 * shares[place]:.1f} %", *columns[place]])
-    left = len(found.columns.names) - len(order)
+        rows.append([_named(importances.columns.names[place]), f"{100 * shares[place]:.1f} %", *columns[place]])
+    left = len(importances.columns.names) - len(order)
     page.table(
         ["column", "share of the effect", *heads],
         rows,
@@ -72,17 +74,17 @@ def add_networks(page: Page, report: Report) -> Missing | None:
         return None
     if report.networks is None:
         return Missing("What each network is worth", _no_networks(report))
-    found = report.networks
-    display = GroupContributionDisplay.from_importances(found, largest=MOST_BARS, ax=scratch_axes())
+    networks = report.networks
+    display = GroupContributionDisplay.from_importances(networks, largest=MOST_BARS, ax=scratch_axes())
     page.subsection(
         "Networks",
         "Here a network is left out and the output weights of all others are solved again, exactly, from the sums "
-        f"that the file holds. The errors are those on {found.rows}.",
+        f"that the file holds. The errors are those on {networks.rows}.",
     )
     named = ", ".join(f"{name} {rise:+.3g}" for name, rise in zip(display.names, display.rises, strict=True))
     page.figure(
         display.plot,
-        caption=f"Rise of the RMSE on {found.rows} without each network.",
+        caption=f"Rise of the RMSE on {networks.rows} without each network.",
         alt=f"Bar chart of the rise of the error without each network: {named}.",
         height=bars_height(len(display.names)),
     )
@@ -113,12 +115,9 @@ def _shares(report: Report) -> NDArray[np.float64]:
 
 def _rise_cells(rises: ErrorRises) -> list[list[float]]:
     """Mean and deviation of each output that is shown, side by side, for each column or group."""
-    mean, std = _in_columns(rises.mean)[:, :SHOWN_OUTPUTS], _in_columns(rises.std)[:, :SHOWN_OUTPUTS]
-    return np.stack([mean, std], axis=2).reshape(len(mean), 2 * mean.shape[1]).tolist()
-
-
-def _in_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return values[:, None] if values.ndim == 1 else values
+    mean, std = in_columns(rises.mean)[:, :SHOWN_OUTPUTS], in_columns(rises.std)[:, :SHOWN_OUTPUTS]
+    cells: list[list[float]] = np.stack([mean, std], axis=2).reshape(len(mean), 2 * mean.shape[1]).tolist()
+    return cells
 
 
 def _named(column: str | int) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from importlib.metadata import version
 from platform import python_version
 
-from scne.cli._errors import Evaluation
 from scne.cli._report import LEVEL, Report
 from scne.cli._report_ensemble import add_convergence, add_members, add_path
 from scne.cli._report_importances import add_importances, add_networks
@@ -60,28 +59,19 @@ def _add_errors(page: Page, report: Report) -> Missing | None:
         heads += [f"in {100 * LEVEL:g} % interval", "± interval"]
         for row, covered, reach in zip(rows, judged.coverage, report.widths, strict=True):
             row += [f"{100 * covered:.1f} %", float(reach)]
+    caption = f"Over all {counted(evaluation.n_rows, 'row')}, in the target's units."
+    if report.widths is not None:
+        caption += f" The interval reaches so far to each side of a prediction, to hold {100 * LEVEL:g} % of new rows."
     page.section("Errors on these rows")
     page.table(
         heads,
         rows,
-        caption=f"Over all {counted(evaluation.n_rows, 'row')}, in the target's units."
-        + _promise(report)
-        + _undefined(evaluation),
+        caption=caption if evaluation.undefined is None else f"{caption} {evaluation.undefined}",
         align="l" + "r" * (len(heads) - 1),
     )
     for output, name in enumerate(names[:SHOWN_OUTPUTS]):
         _add_predicted(page, report, output, name)
     return None if report.widths is not None else Missing("Intervals", report.no_widths)
-
-
-def _undefined(evaluation: Evaluation) -> str:
-    return "" if evaluation.undefined is None else f" {evaluation.undefined}"
-
-
-def _promise(report: Report) -> str:
-    if report.widths is None:
-        return ""
-    return f" The interval reaches so far to each side of a prediction, to hold {100 * LEVEL:g} % of new rows."
 
 
 def _add_predicted(page: Page, report: Report, output: int, name: str) -> None:
@@ -141,8 +131,8 @@ def _add_nodes(page: Page, report: Report) -> Missing | None:
         display = NodesDisplay.from_estimator(report.model, ax=scratch_axes())
     except ValueError:
         return Missing("The error while nodes were added", "The nodes of this model were drawn at random.")
-    watched = any(curve.validation is not None for curve in display.curves.values())
-    dashed = ", dashed for held-out rows; the marker shows the nodes that were kept" if watched else ""
+    has_held_out = any(curve.validation is not None for curve in display.curves.values())
+    dashed = ", dashed for held-out rows; the marker shows the nodes that were kept" if has_held_out else ""
     page.section(
         "While nodes were added",
         "Each network by itself as the search built it, before any tuning of its nodes and before the output weights "

@@ -2,23 +2,17 @@
 
 from typing import NamedTuple
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 # Outputs that get a picture or a column of their own; the table of errors has all.
 SHOWN_OUTPUTS = 3
 
 
 class Missing(NamedTuple):
-    """What a page does not show.
-
-    Attributes
-    ----------
-    what : str
-        A few words.
-    why : str
-        Sentences: the reason, and what to do to have it.
-    """
+    """What a page does not show, in a few words, and why, in sentences: the reason, and what to do to have it."""
 
     what: str
     why: str
@@ -36,3 +30,8 @@ def with_article(name: str) -> str:
     'An SCNERegressor'
     """
     return f"{'An' if name.startswith(('SCN', 'RVFL')) else 'A'} {name}"
+
+
+def in_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One column of values, or several, as columns."""
+    return values[:, None] if values.ndim == 1 else values

@@ -1,98 +1,111 @@
 """Rows with their truth for `scne report`, read once: errors over all of them, and a sample for the pictures."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from scne.cli._errors import ErrorSums, Evaluation
-from scne.cli._files import open_for
-from scne.estimators import predict_batches
+from scne.cli._files import Batch, Regressor, numbers, open_for
+from scne.cli._options import TARGET
+from scne.cli._report_parts import in_columns
+from scne.estimators import SCNERegressor, predict_batches
 from scne.passes import announce, stripe_rows
 from scne.rows import DataError, FileRows, SampleDrawer, counted, open_rows
 
-# A pyarrow record batch or table; both have columns by name.
-Batch: TypeAlias = Any
+if TYPE_CHECKING:
+    from scne.rows import Encoder
+
+# Nodes up to which networks are left out in turn and bounds are computed: beyond, that takes minutes.
+MOST_NODES = 4_000
+# What a model's methods take: a table by name, or an array by position.
+Inputs: TypeAlias = pa.Table | NDArray[np.float64]
+
+
+def is_ensemble(model: Regressor) -> TypeGuard[SCNERegressor]:
+    """Whether a model has several networks."""
+    return isinstance(model, SCNERegressor) and len(model.members_) > 1
+
+
+def has_small_system(model: Regressor) -> bool:
+    """Whether a model holds the sums of its fit, and solving them again takes seconds."""
+    return hasattr(model, "system_") and model.system_.n_nodes <= MOST_NODES
 
 
 @dataclass(frozen=True)
 class TruthRows:
-    """Rows in files with the target, for a fitted model.
+    """Rows in files with the `targets`, in the order of a model's outputs, and how its inputs are made of them.
 
-    Attributes
-    ----------
-    files : FileRows
-    targets : tuple of str
-        Columns that hold the truth, in the order of the model's outputs.
-    inputs : callable
-        From a batch of rows to what the model's methods take: numbers, by name where the model knows names.
+    The model was fitted on files, with an encoder; on a frame, with `names`; or on an array, by position.
     """
 
     files: FileRows
     targets: tuple[str, ...]
-    inputs: Callable[[Batch], Any]
+    encoder: "Encoder | None" = None
+    names: tuple[str, ...] | None = None
 
     def truth(self, batch: Batch) -> NDArray[np.float64]:
         """The targets of some rows, shape (n, q)."""
         return numbers(batch, self.targets)
 
+    def inputs(self, batch: Batch) -> Inputs:
+        """Numbers, by name where the model knows names."""
+        if self.encoder is not None:
+            return _table(self.encoder.names, self.encoder.transform(batch))
+        if self.names is not None:
+            return _table(self.names, numbers(batch, self.names))
+        return numbers(batch, self.files.input_names)
+
 
 @dataclass(frozen=True)
 class JudgedRows:
-    """What a model says of rows whose truth is known.
+    """What a model says of rows whose truth is known: of all rows the errors and the share (q,) in their interval.
 
-    Attributes
-    ----------
-    evaluation : Evaluation
-        Errors over all rows.
-    coverage : ndarray of shape (q,) or None
-        Share of all rows whose truth lies in the interval; None when there are no intervals.
-    sample : pyarrow.Table or ndarray of shape (n, d)
-        Inputs of the sample, as the model takes them.
-    truth, predictions : ndarrays of shape (n, q)
-        Of the sample.
+    Of a sample the inputs, as the model takes them, and truth and predictions (n, q).
     """
 
     evaluation: Evaluation
     coverage: NDArray[np.float64] | None
-    sample: Any
+    sample: Inputs
     truth: NDArray[np.float64]
     predictions: NDArray[np.float64]
 
 
-def open_truth(model: Any, path: Path, targets: Sequence[str]) -> TruthRows:
+def open_truth(model: Regressor, path: Path, targets: Sequence[str]) -> TruthRows:
     """Open files for a model that was fitted on files, or on arrays and frames of numbers.
 
     `targets` name the columns with the truth; a model that was fitted on files knows them itself.
     """
-    known = list(model.data_["target_names"]) if hasattr(model, "encoder_") else []
-    names = list(targets) or known
+    own_targets = list(model.data_["target_names"]) if hasattr(model, "encoder_") else []
+    names = list(targets) or own_targets
     if not names:
-        raise DataError("--target is missing: this model was fitted on arrays and does not know its target's name.")
+        raise DataError(f"{TARGET} is missing: this model was fitted on arrays and does not know its target's name.")
     if len(names) != model.n_outputs_:
         raise DataError(
-            f"--target names {', '.join(map(repr, names))}, but the model needs one for each of its outputs, which are "
+            f"{TARGET} names {', '.join(map(repr, names))}, but the model needs one for each of its outputs, which are "
             f"{model.n_outputs_}."
         )
     if hasattr(model, "encoder_"):
-        return TruthRows(open_for(model, path, target=names), tuple(names), _encoded(model.encoder_))
+        return TruthRows(open_for(model, path, target=names), tuple(names), model.encoder_)
     columns = getattr(model, "feature_names_in_", None)
-    groups = None if columns is None else {"columns": [str(name) for name in columns]}
-    files = open_rows(path, target=names, groups=groups)
     if columns is None:
-        _check_positions(model, files)
-        wanted = files.input_names
+        rows = TruthRows(open_rows(path, target=names), tuple(names))
+        _check_positions(model, rows.files)
     else:
-        wanted = tuple(str(name) for name in columns)
-    _check_numbers(files, wanted)
-    return TruthRows(files, tuple(names), _numeric(wanted, named=columns is not None))
+        known_names = tuple(str(name) for name in columns)
+        files = open_rows(path, target=names, groups={"columns": list(known_names)})
+        rows = TruthRows(files, tuple(names), names=known_names)
+    _check_numbers(rows.files, rows.names or rows.files.input_names)
+    return rows
 
 
-def judge(model: Any, rows: TruthRows, widths: NDArray[np.float64] | None, sample_rows: int, seed: int) -> JudgedRows:
+def judge(
+    model: Regressor, rows: TruthRows, widths: NDArray[np.float64] | None, sample_rows: int, seed: int
+) -> JudgedRows:
     """Predict all rows in one pass, and draw the sample while they go by.
 
     `widths` (q,) are the half widths of the intervals whose coverage is counted, or None.
@@ -116,16 +129,11 @@ def judge(model: Any, rows: TruthRows, widths: NDArray[np.float64] | None, sampl
         None if widths is None else covered / n_rows,
         sample,
         rows.truth(table),
-        _in_columns(model.predict(sample)),
+        in_columns(model.predict(sample)),
     )
 
 
-def numbers(batch: Batch, names: Sequence[str]) -> NDArray[np.float64]:
-    """Columns of a batch as numbers (n, k), missing ones as NaN."""
-    return np.column_stack([np.asarray(batch.column(name).cast(pa.float64())) for name in names])
-
-
-def _predicted(model: Any, rows: TruthRows) -> Iterator[tuple[Batch, NDArray[np.float64]]]:
+def _predicted(model: Regressor, rows: TruthRows) -> Iterator[tuple[Batch, NDArray[np.float64]]]:
     """Batches of the files with predictions (n, q)."""
     if hasattr(model, "encoder_"):
         yield from predict_batches(model, rows.files)
@@ -136,28 +144,14 @@ def _predicted(model: Any, rows: TruthRows) -> Iterator[tuple[Batch, NDArray[np.
         outputs = model.predict(rows.inputs(batch))
         done += batch.num_rows
         announce("predicting", -(-done // step), -(-total // step), total)
-        yield batch, _in_columns(outputs)
-
-
-def _in_columns(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-    return outputs[:, None] if outputs.ndim == 1 else outputs
-
-
-def _encoded(encoder: Any) -> Callable[[Batch], pa.Table]:
-    return lambda batch: _table(encoder.names, encoder.transform(batch))
-
-
-def _numeric(names: tuple[str, ...], named: bool) -> Callable[[Batch], Any]:
-    if not named:
-        return lambda batch: numbers(batch, names)
-    return lambda batch: _table(names, numbers(batch, names))
+        yield batch, in_columns(outputs)
 
 
 def _table(names: Sequence[str], values: NDArray[np.float64]) -> pa.Table:
     return pa.table([pa.array(column) for column in values.T], names=list(names))
 
 
-def _check_positions(model: Any, files: FileRows) -> None:
+def _check_positions(model: Regressor, files: FileRows) -> None:
     if len(files.input_names) != model.n_features_in_:
         raise DataError(
             f"{files.path} has {counted(len(files.input_names), 'column')} beside the target, but the model was fitted "

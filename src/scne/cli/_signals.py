@@ -15,11 +15,6 @@ class Stopped(BaseException):
     """The user, or the operating system, asked the command to stop.
 
     Not a KeyboardInterrupt: libraries catch that and end with words of their own, or with none.
-
-    Attributes
-    ----------
-    number : int
-        Of the signal.
     """
 
     def __init__(self, number: int) -> None:

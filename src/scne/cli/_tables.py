@@ -3,22 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from rich import box
 from rich.markup import escape
-from rich.table import Table
 
-from scne.cli._console import open_console, print_json
+from scne.cli._console import open_console, open_table, print_json, print_text
 from scne.estimators import ModelSummary
 
 
-def print_facts(facts: Mapping[str, Any], as_json: bool, note: str | None = None) -> None:
+def print_facts(facts: Mapping[str, object], as_json: bool, note: str | None = None) -> None:
     """Named values, one a line, and in text a sentence below them."""
     if as_json:
         print_json(facts)
         return
-    console = open_console()
     for name, value in facts.items():
         if isinstance(value, Mapping):
             value = ", ".join(f"{key} {'—' if number is None else f'{number:.6g}'}" for key, number in value.items())
@@ -26,9 +22,9 @@ def print_facts(facts: Mapping[str, Any], as_json: bool, note: str | None = None
             value = ", ".join(map(str, value))
         elif isinstance(value, int):
             value = f"{value:,}"
-        console.print(f"{name:<8} {printable(str(value))}", soft_wrap=True, markup=False)
+        print_text(f"{name:<8} {printable(str(value))}")
     if note is not None:
-        console.print(note, soft_wrap=True, markup=False)
+        print_text(note)
 
 
 def print_summary(summary: ModelSummary, path: Path, as_json: bool, paragraph: str, notes: Sequence[str] = ()) -> None:
@@ -39,8 +35,8 @@ def print_summary(summary: ModelSummary, path: Path, as_json: bool, paragraph: s
         return
     console = open_console()
     for note in notes:
-        console.print(note, soft_wrap=True, markup=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        print_text(note)
+    table = open_table()
     table.add_column("network", overflow="fold")
     for heading in ("columns", "nodes", "train", "watched"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -60,7 +56,7 @@ def print_summary(summary: ModelSummary, path: Path, as_json: bool, paragraph: s
         "solver": f"{summary.solver}: {summary.status}",
     }
     for name, text in lines.items():
-        console.print(f"{name:<8} {printable(text)}", soft_wrap=True, markup=False)
+        print_text(f"{name:<8} {printable(text)}")
     # A paragraph is read, not cut into fields: it is wrapped to the terminal.
     console.print(f"\n{printable(paragraph)}", markup=False)
 

@@ -123,7 +123,9 @@ class Leaving:
             raise ExportError(f"The model is a {type(self).__name__}, but only the classes of scne can be exported.")
         check_is_fitted(self)
         plan = self._export_plan(options.pop("interval", None))
-        return {"onnx": to_onnx, "c": to_c, "python": to_python}[form](plan, path, **options)
+        if form == "onnx":
+            return to_onnx(plan, path, **options)
+        return to_c(plan, path, **options) if form == "c" else to_python(plan, path)
 
     @abstractmethod
     def _export_plan(self, interval: float | None) -> "ExportPlan":

@@ -187,7 +187,7 @@ def _unfitted(record: dict[str, Any], scne_version: str) -> Any:
         raise Unreadable(f"holds a {shown(name)}, and this scne can read only {', '.join(ESTIMATORS)} from a file.")
     stored = field(record, "parameters", dict)
     if name == SINGLE_CLASSIFIER:
-        weight = {"class_weight": stored.get("class_weight")}
+        weight: dict[str, Any] = {"class_weight": stored.get("class_weight")}
         network = _network("SCNRegressor", {key: stored[key] for key in stored if key != "class_weight"}, scne_version)
         shared = {key: getattr(network, key) for key in ("device", "precision", "n_jobs", "random_state")}
         return SCNEClassifier(network, n_estimators=1, trend="none", **weight, **shared)

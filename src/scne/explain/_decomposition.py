@@ -1,7 +1,5 @@
 """Theorem 2 for a fitted kind of ensemble: where its error comes from."""
 
-from typing import Any
-
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
@@ -9,18 +7,19 @@ from sklearn.utils import check_random_state
 from scne.fitting import check_integer, check_real
 from scne.ncl import ErrorDecomposition, decompose, noise_variance
 from scne.passes import announce
+from scne.rows import Array
 
 
 def error_decomposition(
     estimator: BaseEstimator,
-    X: Any,
-    y: Any,
-    X_test: Any,
-    y_test: Any,
+    X: Array,
+    y: Array,
+    X_test: Array,
+    y_test: Array,
     *,
     n_repeats: int = 20,
     noise: float | str = "auto",
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> ErrorDecomposition:
     """Bias, variance, covariance and noise of an ensemble over resampled training sets (Theorem 2).
 
@@ -69,11 +68,8 @@ def error_decomposition(
         drawn = generator.randint(len(y), size=len(y))
         seed = int(generator.randint(np.iinfo(np.int32).max))
         model = clone(estimator).set_params(random_state=seed)
-        predictions.append(model.fit(_take(X, drawn), y[drawn]).predict_members(X_test))
+        model.fit(X.iloc[drawn] if hasattr(X, "iloc") else X[drawn], y[drawn])
+        predictions.append(model.predict_members(X_test))
         announce("resampling", repeat + 1, n_repeats)
     level = noise_variance(np.asarray(X_test, dtype=float), y_test) if isinstance(noise, str) else noise
     return decompose(np.stack(predictions), y_test, level)
-
-
-def _take(X: Any, rows: np.ndarray) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]

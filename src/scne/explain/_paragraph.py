@@ -29,20 +29,10 @@ _LEVEL, _LEAST_ERRORS = 0.9, 20
 
 @dataclass(frozen=True)
 class Described:
-    """What is said of a fitted model beyond what it holds.
+    """What is said of a fitted model beyond what it holds: the `kind` is its class, an `ensemble` may have one network.
 
-    Attributes
-    ----------
-    kind : str
-        Name of its class.
-    ensemble : bool
-        Whether it is one, of one network or more.
-    search_rows : int or None
-        Rows of the search that were asked for; None is all.
-    tuned : bool
-        Whether nodes were tuned after the search.
-    importances : callable
-        The share of each column, measured when it is asked for.
+    `search_rows` are those that were asked for, None for all; nodes may have been tuned after the search; `importances`
+    measures the share of each column when it is called.
     """
 
     kind: str
@@ -76,7 +66,7 @@ def _networks(model: FittedNetworks, about: Described) -> str:
     if not about.ensemble:
         return f"It is one network of {counted(sizes[0], 'hidden node')}{how}."
     if len(sizes) <= _NAMED:
-        each = ", ".join(f"{name}: {size}" for name, size in zip(_names(model), sizes, strict=True))
+        each = ", ".join(f"{member.name}: {member.layer.n_nodes}" for member in model.members)
     else:
         each = f"{min(sizes)} to {max(sizes)} each" if min(sizes) < max(sizes) else f"{sizes[0]} each"
     return f"It holds {counted(len(sizes), 'network')} with {sum(sizes):,} hidden nodes in all ({each}){how}."
@@ -196,16 +186,16 @@ def _members(model: FittedNetworks, about: Described) -> str:
         return ""
     if n_networks > _LEAVE_OUT_NETWORKS or n_networks * float(model.sums.n_nodes) ** 3 > _LEAVE_OUT_WORK:
         return "Which networks matter most is what group_importances_ says."
-    found = group_importances(model)
+    importances = group_importances(model)
     scale = model.target_scaling.scale
-    errors = np.sqrt(np.square(np.reshape(found.errors_without, (-1, len(scale))) / scale).mean(axis=1))
-    whole = float(np.sqrt(np.square(np.reshape(found.error, -1) / scale).mean()))
+    errors = np.sqrt(np.square(np.reshape(importances.errors_without, (-1, len(scale))) / scale).mean(axis=1))
+    whole = float(np.sqrt(np.square(np.reshape(importances.error, -1) / scale).mean()))
     rises = errors - whole
     worth = [m for m in np.argsort(-rises, kind="stable")[:_MOST_IMPORTANT] if rises[m] > _WORTH_NAMING * whole]
     if not worth:
-        return f"No network matters by itself: leaving one out raises the error on {found.rows} by 1 % at most."
-    named = [f"{found.names[m]} (by {_in_units(model, rises[m])})" for m in worth]
-    return f"Leaving a network out raises the error on {found.rows} most for {listed(named)}."
+        return f"No network matters by itself: leaving one out raises the error on {importances.rows} by 1 % at most."
+    named = [f"{importances.names[m]} (by {_in_units(model, rises[m])})" for m in worth]
+    return f"Leaving a network out raises the error on {importances.rows} most for {listed(named)}."
 
 
 def _columns(model: FittedNetworks, about: Described) -> str:
@@ -233,10 +223,6 @@ def _solver(model: FittedNetworks, about: Described) -> str:
 def _chosen_score(choice: Choice) -> float:
     ridge = int(np.argmin(np.abs(choice.ridges - choice.ridge).sum(axis=1)))
     return float(choice.scores[ridge, int(np.argmin(np.abs(choice.decorrelations - choice.decorrelation)))])
-
-
-def _names(model: FittedNetworks) -> list[str]:
-    return [member.name for member in model.members]
 
 
 def _searches(model: FittedNetworks) -> bool:

@@ -30,12 +30,14 @@ class ErrorRises:
     @property
     def mean(self) -> NDArray[np.float64]:
         """Mean over the repeats, shape (k,) or (k, n_outputs)."""
-        return self.repeats.mean(axis=1)
+        mean: NDArray[np.float64] = self.repeats.mean(axis=1)
+        return mean
 
     @property
     def std(self) -> NDArray[np.float64]:
         """Standard deviation over the repeats, shape (k,) or (k, n_outputs)."""
-        return self.repeats.std(axis=1)
+        std: NDArray[np.float64] = self.repeats.std(axis=1)
+        return std
 
 
 @dataclass(frozen=True, eq=False)

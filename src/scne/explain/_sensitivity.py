@@ -29,14 +29,7 @@ def total_effects(
 ) -> NDArray[np.float64]:
     """Total effect of each column on the mean (1/M) sum_m f_m, summed over the outputs, shape (n_columns,).
 
-    Parameters
-    ----------
-    layers : sequence of HiddenLayer
-    weights : sequence of ndarray of shape (n_outputs of the layer, q)
-    n_columns : int
-        Of the input; those that no layer sees have no effect.
-    scaling : str
-        How the inputs were scaled, which says what is known of their distribution.
+    Each layer has weights of shape (its outputs, q). The `scaling` says what is known of the inputs' distribution.
     """
     affordable = MOST_ACTIVATIONS // max(1, sum(int(np.count_nonzero(layer.weights)) for layer in layers))
     n_outputs = weights[0].shape[1]
@@ -47,7 +40,8 @@ def total_effects(
     for layer, beta in zip(layers, weights, strict=True):
         _add_changes(changes, layer, beta, first, second)
     changes /= len(layers)
-    return np.square(changes, out=changes).mean(axis=1).sum(axis=1) / 2
+    effects: NDArray[np.float64] = np.square(changes, out=changes).mean(axis=1).sum(axis=1) / 2
+    return effects
 
 
 def shares(effects: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -71,9 +65,8 @@ def _add_changes(
 ) -> None:
     """Add what one layer's output does when a column of the first rows is replaced by that of the second.
 
-    A feature stands for one column (of a date, see `DatedScaling`), so the nodes' inputs move by a product with that
-    column's few weights alone, and nodes that do not see the column are left out: one activation for each weight and
-    row.
+    A feature stands for one column, so the nodes' inputs move by a product with that column's few weights, and nodes
+    that do not see it are left out: one activation for each weight and row.
     """
     activate = ACTIVATIONS[layer.activation]
     before, after = (layer.scaling.apply(rows[:, layer.columns]) for rows in (first, second))
@@ -98,19 +91,19 @@ def _drawn_rows(
     """Two sets of rows, independent of each other, both with the same values in every column."""
     values = np.zeros((n_rows, n_columns))
     for layer in layers:
-        values[:, layer.columns] = _quantiles(_known(layer.scaling), scaling, n_rows)
+        values[:, layer.columns] = _quantiles(_column_scaling(layer.scaling), scaling, n_rows)
     # Latin hypercubes: evenly spaced quantiles of each column once, in an order of its own.
     generator = np.random.default_rng(0)
     return generator.permuted(values, axis=0), generator.permuted(values, axis=0)
 
 
-def _known(scaling: InputScaling) -> ColumnScaling:
+def _column_scaling(scaling: InputScaling) -> ColumnScaling:
     if isinstance(scaling, DatedScaling):
         return scaling.as_numbers
     return scaling.columns if isinstance(scaling, RampScaling) else scaling
 
 
-def _quantiles(known: ColumnScaling, scaling: str, n: int) -> NDArray[np.float64]:
+def _quantiles(column: ColumnScaling, scaling: str, n: int) -> NDArray[np.float64]:
     """Evenly spaced quantiles of each column, shape (n, d), as far as its scaling knows the distribution.
 
     With a mean, a deviation and a range: the beta distribution that has all of them, from two values only (a mark of
@@ -118,25 +111,26 @@ def _quantiles(known: ColumnScaling, scaling: str, n: int) -> NDArray[np.float64
     """
     levels = (np.arange(n)[:, None] + 0.5) / n
     if scaling in ("0-1", "min-max"):
-        return known.shift + levels * _range(known)
-    if known.lower is None or known.upper is None:
-        return known.shift + known.scale * ndtri(levels)
+        return column.shift + levels * _range(column)
+    if column.lower is None or column.upper is None:
+        deviates: NDArray[np.float64] = ndtri(levels)
+        return column.shift + column.scale * deviates
     if scaling == "none":
-        return known.lower + levels * _range(known)
-    return known.lower + _range(known) * _beta_quantiles(known, levels)
+        return column.lower + levels * _range(column)
+    return column.lower + _range(column) * _beta_quantiles(column, levels)
 
 
-def _range(known: ColumnScaling) -> NDArray[np.float64]:
-    return known.scale if known.lower is None or known.upper is None else known.upper - known.lower
+def _range(column: ColumnScaling) -> NDArray[np.float64]:
+    return column.scale if column.lower is None or column.upper is None else column.upper - column.lower
 
 
-def _beta_quantiles(known: ColumnScaling, levels: NDArray[np.float64]) -> NDArray[np.float64]:
-    assert known.lower is not None
-    width = np.where(_range(known) > 0, _range(known), 1.0)
-    mean = np.clip((known.shift - known.lower) / width, 0.0, 1.0)
+def _beta_quantiles(column: ColumnScaling, levels: NDArray[np.float64]) -> NDArray[np.float64]:
+    assert column.lower is not None
+    width = np.where(_range(column) > 0, _range(column), 1.0)
+    mean = np.clip((column.shift - column.lower) / width, 0.0, 1.0)
     largest = mean * (1.0 - mean)
     # a + b of the beta distribution, zero for two values at the ends of the range.
-    size = np.maximum(largest / np.square(known.scale / width) - 1.0, 0.0)
+    size = np.maximum(largest / np.square(column.scale / width) - 1.0, 0.0)
     two_values = size < 0.01
     inside = np.where(two_values, 1.0, size)
     # A shape of zero (a mean at an end of its range, so no spread) has no quantiles; its range is zero too.

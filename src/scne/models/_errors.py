@@ -1,8 +1,10 @@
 """What goes wrong with a model file or an export, as sentences."""
 
+import os
 import re
 import reprlib
-from typing import Any
+
+from scne.disk import write_whole
 
 _LONGEST_SHOWN = 200
 
@@ -40,7 +42,7 @@ def damaged(detail: str) -> Unreadable:
     return Unreadable(f"is damaged: {detail}. Copy it again from its source, or save the model again.")
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     r"""A value from a file as a sentence can hold it: escaped, and short, whatever the file says.
 
     Examples
@@ -60,6 +62,14 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 
 
-def version_text(version: Any) -> str:
+def version_text(version: object) -> str:
     """The version of scne that a file names, without quotes where it looks like one."""
     return version if isinstance(version, str) and re.fullmatch(r"[\w.+-]{1,40}", version, re.ASCII) else shown(version)
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file whole or not at all; what prevents it is said as an error of model files."""
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise ModelFileError(str(error)) from error

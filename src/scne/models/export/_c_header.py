@@ -3,14 +3,13 @@
 import os
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from scne.models._atomic import write_atomically
+from scne.models._errors import write_atomically
 from scne.models.export._c_classes import class_functions, class_heading, class_tables
 from scne.models.export._c_text import CWriter, function, in_comment, indented, loop, place_type
-from scne.models.export._plan import Branch, ExportPlan, Nodes, check_dtype, shown_columns, shown_outputs
+from scne.models.export._plan import Branch, ExportPlan, Nodes, TableColumn, check_dtype, shown_columns, shown_outputs
 
 _LONGEST_NAME = 40
 
@@ -25,7 +24,7 @@ def to_c(
     return source
 
 
-def check_name(name: Any) -> str:
+def check_name(name: object) -> str:
     """Refuse what no C identifier can begin with.
 
     Examples
@@ -33,13 +32,12 @@ def check_name(name: Any) -> str:
     >>> check_name("air_2024")
     'air_2024'
     """
-    fits = isinstance(name, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name, re.ASCII)
-    if not fits or len(name) > _LONGEST_NAME:
-        raise ValueError(
-            f"name is {name!r}, but it must be a letter, followed by letters, digits and _, and at most "
-            f"{_LONGEST_NAME} characters in all (without accents)."
-        )
-    return name
+    if isinstance(name, str) and re.fullmatch(rf"[A-Za-z][A-Za-z0-9_]{{,{_LONGEST_NAME - 1}}}", name, re.ASCII):
+        return name
+    raise ValueError(
+        f"name is {name!r}, but it must be a letter, followed by letters, digits and _, and at most "
+        f"{_LONGEST_NAME} characters in all (without accents)."
+    )
 
 
 def _header(c: CWriter, plan: ExportPlan) -> str:
@@ -93,10 +91,10 @@ def _heading(c: CWriter, plan: ExportPlan) -> Iterator[str]:
         yield from class_heading(c, plan.classes)
     yield "  row:" if plan.classes is None else "row:"
     yield from (f"    {line}" for line in shown_columns(plan))
-    if plan.encoder is not None:
+    if plan.table is not None:
         yield "  These columns are made from those of a table so:"
-        for encoding in plan.encoder.encodings:
-            yield from (f"    {line}" for line in _encoding_words(encoding))
+        for column in plan.table:
+            yield from (f"    {line}" for line in _encoding_words(column))
 
 
 def _outputs(c: CWriter, plan: ExportPlan, name: str) -> list[str]:
@@ -194,7 +192,7 @@ def _adds(value: str, array: str, q: int) -> list[str]:
     )
 
 
-def _encoding_words(encoding: Any) -> Iterator[str]:
+def _encoding_words(encoding: TableColumn) -> Iterator[str]:
     """How the encoded columns of one column are made, for those who make them."""
     column = repr(encoding.column)
     if encoding.kind == "category":

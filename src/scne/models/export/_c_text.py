@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,7 @@ class CWriter:
         self.real, self.suffix = ("float", "f") if self.dtype == np.float32 else ("double", "")
         self.n_bytes = 0
 
-    def literal(self, value: Any) -> str:
+    def literal(self, value: float | np.floating) -> str:
         """The shortest text that a compiler reads as the same number."""
         return f"{self.dtype.type(value)!s}{self.suffix}"
 
@@ -39,16 +38,16 @@ class CWriter:
         """An array of numbers; with `divides` none of them may become zero."""
         flat = np.ravel(values)
         with np.errstate(over="ignore", under="ignore"):
-            kept = flat.astype(self.dtype)
-        lost = ~np.isfinite(kept) | (divides & (kept == 0))
+            rounded = flat.astype(self.dtype)
+        lost = ~np.isfinite(rounded) | (divides & (rounded == 0))
         if lost.any():
             raise ExportError(
                 f"The model holds the number {flat[lost][0]:g}, which a {self.real} cannot hold; use dtype='float64'."
             )
-        self.n_bytes += kept.nbytes
-        return self._array(self.real, name, [self.literal(value) for value in kept])
+        self.n_bytes += rounded.nbytes
+        return self._array(self.real, name, [self.literal(value) for value in rounded])
 
-    def places(self, name: str, values: NDArray) -> list[str]:
+    def places(self, name: str, values: NDArray[np.integer]) -> list[str]:
         """An array of places in other arrays."""
         kind, size = place_type(int(values.max(initial=0)))
         self.n_bytes += size * len(values)

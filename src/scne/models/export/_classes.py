@@ -9,26 +9,15 @@ from scne.fitting import LEAST_OUTPUT, MOST_OUTPUT, OUTPUT_SOFTNESS, PROBABILITY
 from scne.models._errors import ExportError
 
 Label = str | bool | int | float
-_LEAST_INTEGER, _MOST_INTEGER = -(2**63), 2**63 - 1
+LEAST_INTEGER, _MOST_INTEGER = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True)
 class ClassMap:
     """p = (1 - K floor) softmax(z) + floor with z_k = a f_k + c log s(f_k) + b_k, s(f) = w log(1 + exp(f / w)).
 
-    f is limited to [least, most]. Two classes have one output t, and f = ((1 - t) / 2, (1 + t) / 2).
-
-    Attributes
-    ----------
-    labels : tuple of str, bool, int or float
-        The K classes in order, of one kind.
-    slopes : ndarray of shape (2,)
-        a and c.
-    biases : ndarray of shape (K,)
-    least, most : float
-    softness : float
-        w.
-    floor : float
+    f is limited to [least, most]. Two classes have one output t, and f = ((1 - t) / 2, (1 + t) / 2). The K labels are
+    of one kind; a and c are the slopes, b (K,) the biases, w the softness.
     """
 
     labels: tuple[Label, ...]
@@ -45,13 +34,13 @@ class ClassMap:
         return len(self.labels)
 
 
-def class_map(classes: NDArray, found: ProbabilityMap) -> ClassMap:
+def class_map(classes: np.ndarray, mapping: ProbabilityMap) -> ClassMap:
     """The map of a fitted classifier.
 
     Examples
     --------
-    >>> found = class_map(np.array(["cold", "warm"]), ProbabilityMap(np.array([5.0, 0.0]), np.zeros(2), None))
-    >>> found.labels, found.biases.shape
+    >>> mapping = class_map(np.array(["cold", "warm"]), ProbabilityMap(np.array([5.0, 0.0]), np.zeros(2), None))
+    >>> mapping.labels, mapping.biases.shape
     (('cold', 'warm'), (2,))
     """
     labels = classes.tolist()
@@ -61,11 +50,11 @@ def class_map(classes: NDArray, found: ProbabilityMap) -> ClassMap:
             f"The model has a class {strange!r}, a {type(strange).__name__}, but only classes of text and numbers can "
             "be exported."
         )
-    if not (np.isfinite(found.slopes).all() and np.isfinite(found.biases).all()):
+    if not (np.isfinite(mapping.slopes).all() and np.isfinite(mapping.biases).all()):
         raise ExportError("The model's map to probabilities holds numbers that are not finite; fit it again.")
     # Texts of NumPy's own kind would show it where they are written.
     return ClassMap(
-        tuple(str(label) if isinstance(label, str) else label for label in labels), found.slopes, found.biases
+        tuple(str(label) if isinstance(label, str) else label for label in labels), mapping.slopes, mapping.biases
     )
 
 
@@ -98,7 +87,7 @@ def integer_labels(classes: ClassMap) -> list[int]:
     """
     for label in classes.labels:
         assert not isinstance(label, str)
-        if label != int(label) or not _LEAST_INTEGER <= label <= _MOST_INTEGER:
+        if label != int(label) or not LEAST_INTEGER <= label <= _MOST_INTEGER:
             raise ExportError(
                 f"The model has a class {label!r}, but numbers that are classes must be whole and fit 64 bits here; "
                 "use the form 'python'."

@@ -5,41 +5,46 @@ All of it is computed in double, so that a runtime agrees with `predict` up to r
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scne.models._atomic import write_atomically
-from scne.models.export._onnx_classes import LABEL, PROBABILITIES, class_outputs, class_property, label_type
+from scne.models._errors import write_atomically
+from scne.models.export._classes import text_labels
+from scne.models.export._onnx_classes import LABEL, PROBABILITIES, class_outputs, class_property
 from scne.models.export._onnx_columns import column_inputs, encoded_columns
 from scne.models.export._onnx_graph import IR_VERSION, ML_OPSET, OPSET, GraphBuilder, import_onnx
-from scne.models.export._plan import Branch, ExportPlan, Features, Nodes, check_dtype, shown_outputs
+from scne.models.export._plan import Branch, ExportPlan, Features, Nodes, TableColumn, check_dtype, shown_outputs
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, ValueInfoProto
 
 
-def to_onnx(plan: ExportPlan, path: str | os.PathLike[str] | None = None, *, dtype: str = "float64") -> Any:
+def to_onnx(plan: ExportPlan, path: str | os.PathLike[str] | None = None, *, dtype: str = "float64") -> "ModelProto":
     """A fitted model as an ONNX ModelProto; see `SCNERegressor.export`."""
     kind = np.dtype(check_dtype(dtype))
     helper = import_onnx().helper
     outputs = _output_names(plan)
-    made = _of_numbers(plan, kind, outputs) if plan.encoder is None else _of_columns(plan, kind, outputs)
+    made = _of_numbers(plan, kind, outputs) if plan.table is None else _of_columns(plan, plan.table, kind, outputs)
     totals = _totals(made.graph, plan, made.X)
     if plan.classes is None:
         _predictions(made.graph, plan, totals, kind)
     else:
         class_outputs(made.graph, plan.classes, totals, kind)
-    results = [helper.make_tensor_value_info(name, *_type_and_shape(name, plan, kind)) for name in outputs]
-    proto = helper.make_model(
+    results = [_declared(made.graph, name, plan, kind) for name in outputs]
+    proto: ModelProto = helper.make_model(
         helper.make_graph(made.graph.nodes, "scne", made.inputs, results, made.graph.constants),
         producer_name="scne",
         ir_version=IR_VERSION,
         opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)],
         doc_string="\n".join([*plan.facts, f"Output: {_shown_outputs(plan)}"]),
     )
-    known: dict[str, Any] = {"columns": made.columns, "targets": plan.target_names}
+    properties: dict[str, object] = {"columns": made.columns, "targets": plan.target_names}
     if plan.classes is not None:
-        known["classes"] = class_property(plan.classes)
-    helper.set_model_props(proto, {name: json.dumps(value) for name, value in known.items()})
+        properties["classes"] = class_property(plan.classes)
+    helper.set_model_props(proto, {name: json.dumps(value) for name, value in properties.items()})
     if path is not None:
         write_atomically(path, proto.SerializeToString(deterministic=True))
     return proto
@@ -51,11 +56,13 @@ def _output_names(plan: ExportPlan) -> list[str]:
     return ["y", "lower", "upper"] if plan.half_widths is not None else ["y"]
 
 
-def _type_and_shape(name: str, plan: ExportPlan, kind: np.dtype) -> tuple[int, list[Any]]:
-    number = import_onnx().helper.np_dtype_to_tensor_dtype(kind)
+def _declared(graph: GraphBuilder, name: str, plan: ExportPlan, kind: np.dtype) -> "ValueInfoProto":
+    """An output of the graph, with its type and shape."""
     if plan.classes is None:
-        return number, ["N"] if plan.flat else ["N", plan.n_outputs]
-    return (label_type(plan.classes), ["N"]) if name == LABEL else (number, ["N", plan.classes.n_classes])
+        return graph.declared(name, kind, *([] if plan.flat else [plan.n_outputs]))
+    if name == LABEL:
+        return graph.declared(name, None if text_labels(plan.classes) is not None else np.dtype(np.int64))
+    return graph.declared(name, kind, plan.classes.n_classes)
 
 
 def _shown_outputs(plan: ExportPlan) -> str:
@@ -69,29 +76,26 @@ class _Begun(NamedTuple):
 
     graph: GraphBuilder
     X: str
-    inputs: list[Any]
-    columns: list[Any]
+    inputs: "list[ValueInfoProto]"
+    columns: Sequence[object]
 
 
 def _of_numbers(plan: ExportPlan, kind: np.dtype, outputs: list[str]) -> _Begun:
     graph = GraphBuilder(["X", *outputs])
-    declared = import_onnx().helper.make_tensor_value_info("X", graph.type_of(kind), ["N", plan.n_columns])
     X = "X" if kind == np.float64 else graph.cast("X", np.float64)
-    return _Begun(graph, X, [declared], list(plan.column_names or ()))
+    return _Begun(graph, X, [graph.declared("X", kind, plan.n_columns)], plan.column_names or ())
 
 
-def _of_columns(plan: ExportPlan, kind: np.dtype, outputs: list[str]) -> _Begun:
-    onnx, found = import_onnx(), column_inputs(plan.encoder, kind.name, outputs)
-    graph = GraphBuilder([*(one.name for one in found), *outputs])
+def _of_columns(plan: ExportPlan, table: Sequence[TableColumn], kind: np.dtype, outputs: list[str]) -> _Begun:
+    inputs = column_inputs(table, kind.name, outputs)
+    graph = GraphBuilder([*(column.name for column in inputs), *outputs])
     declared, columns = [], []
-    for one in found:
-        text = one.dtype is str
-        type_ = onnx.TensorProto.STRING if text else graph.type_of(one.dtype)
-        declared.append(onnx.helper.make_tensor_value_info(one.name, type_, ["N", 1]))
-        missing = "NaN" if isinstance(one.missing, float) else one.missing
-        type_name = "string" if text else one.dtype.name
-        columns.append({"column": one.column, "input": one.name, "type": type_name, "missing": missing})
-    return _Begun(graph, encoded_columns(graph, plan.encoder, found), declared, columns)
+    for column, name, dtype, gap in inputs:
+        declared.append(graph.declared(name, dtype, 1))
+        missing = "NaN" if isinstance(gap, float) else gap
+        type_name = "string" if dtype is None else dtype.name
+        columns.append({"column": column, "input": name, "type": type_name, "missing": missing})
+    return _Begun(graph, encoded_columns(graph, table, inputs, plan.refuses_missing), declared, columns)
 
 
 def _totals(graph: GraphBuilder, plan: ExportPlan, X: str) -> str:

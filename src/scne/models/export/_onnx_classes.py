@@ -7,26 +7,18 @@
 """
 
 from itertools import count
-from typing import Any
 
 import numpy as np
 
-from scne.models.export._classes import ClassMap, integer_labels, text_labels
+from scne.models.export._classes import LEAST_INTEGER, ClassMap, integer_labels, text_labels
 from scne.models.export._onnx_columns import missing_text
-from scne.models.export._onnx_graph import GraphBuilder, import_onnx
+from scne.models.export._onnx_graph import GraphBuilder
 
 # The names that converters of scikit-learn's classifiers give, so that programs for those run on these.
 LABEL, PROBABILITIES = "label", "probabilities"
-_LEAST_INTEGER = -(2**63)
 
 
-def label_type(classes: ClassMap) -> int:
-    """ONNX's number of the type of labels."""
-    kinds = import_onnx().TensorProto
-    return kinds.INT64 if text_labels(classes) is None else kinds.STRING
-
-
-def class_property(classes: ClassMap) -> dict[str, Any]:
+def class_property(classes: ClassMap) -> dict[str, object]:
     """What is to be known of the labels: all of them, in order, and what stands for none.
 
     Examples
@@ -38,7 +30,7 @@ def class_property(classes: ClassMap) -> dict[str, Any]:
     if texts is not None:
         return {"labels": texts, "missing": missing_text(texts)}
     numbers = integer_labels(classes)
-    return {"labels": numbers, "missing": next(n for n in count(_LEAST_INTEGER) if n not in numbers)}
+    return {"labels": numbers, "missing": next(n for n in count(LEAST_INTEGER) if n not in numbers)}
 
 
 def class_outputs(graph: GraphBuilder, classes: ClassMap, totals: str, kind: np.dtype) -> None:
@@ -46,14 +38,14 @@ def class_outputs(graph: GraphBuilder, classes: ClassMap, totals: str, kind: np.
     scores = _scores(graph, classes, totals)
     raw = graph("Softmax", scores, axis=1)
     # Not a product with 1 - K floor: onnxruntime leaves out products with a number that single precision takes for 1.
-    kept = graph("Sub", raw, graph("Mul", raw, classes.n_classes * classes.floor))
-    graph("Cast", graph("Add", kept, classes.floor), output=PROBABILITIES, to=graph.type_of(kind))
+    shrunk = graph("Sub", raw, graph("Mul", raw, classes.n_classes * classes.floor))
+    graph("Cast", graph("Add", shrunk, classes.floor), output=PROBABILITIES, to=graph.type_of(kind))
     # A row without scores has no greatest one: whatever the runtime says of it, its place is none.
     unknown = graph("IsNaN", graph("ReduceSum", scores, np.array([1]), keepdims=0))
     place = graph("Where", unknown, -1, graph("ArgMax", scores, axis=1, keepdims=0))
-    known = class_property(classes)
-    form = "strings" if isinstance(known["missing"], str) else "int64s"
-    labels = {f"values_{form}": known["labels"], f"default_{form[:-1]}": known["missing"]}
+    properties = class_property(classes)
+    form = "strings" if isinstance(properties["missing"], str) else "int64s"
+    labels = {f"values_{form}": properties["labels"], f"default_{form[:-1]}": properties["missing"]}
     keys = list(range(classes.n_classes))
     graph("LabelEncoder", place, domain="ai.onnx.ml", output=LABEL, keys_int64s=keys, **labels)
 

@@ -11,13 +11,14 @@ The last is what NumPy gives: ``values.astype("datetime64[s]").astype("int64")``
 (an infinite number, or a gap where the fit allowed none) has NaN in its encoded columns, and so in every output.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from scne.models.export._onnx_graph import GraphBuilder
+from scne.models.export._plan import TableColumn
 
 MISSING_DATE = -(2**63)
 _DAY, _HOUR, _MINUTE = 86_400, 3_600, 60
@@ -26,46 +27,37 @@ _ERA, _EPOCH = 146_097, 719_468
 
 
 class ColumnInput(NamedTuple):
-    """One column of files as an input of the graph.
+    """A column of files as an input of the graph, under its own name unless that is empty or that of an output.
 
-    Attributes
-    ----------
-    column : str
-    name : str
-        Of the input; the column's own, unless that is empty or the name of an output.
-    dtype : numpy dtype, or str for text
-    missing : str, int, float or None
-        What stands for a missing value; None when there is nothing that could.
+    Text has no dtype; nothing stands for a missing value where `missing` is None.
     """
 
     column: str
     name: str
-    dtype: Any
-    missing: Any
+    dtype: np.dtype | None
+    missing: str | int | float | None
 
 
-def column_inputs(encoder: Any, dtype: str, outputs: Iterable[str]) -> list[ColumnInput]:
-    """The inputs that an encoder needs, for numbers of the given type.
+def column_inputs(table: Sequence[TableColumn], dtype: str, outputs: Iterable[str]) -> list[ColumnInput]:
+    """The inputs for the columns of a table, for numbers of the given type.
 
     Examples
     --------
-    >>> from scne.rows import Encoder
-    >>> from scne.rows._encodings import CategoryEncoding, NumberEncoding
-    >>> wind = CategoryEncoding("wd", ("N", ""), missing=True, other=False)
-    >>> for one in column_inputs(Encoder((NumberEncoding("y", 1.0, False), wind), ()), "float64", ["y"]):
-    ...     print(one)
+    >>> wind = TableColumn("category", "wd", ("wd=N", "wd=", "wd missing"), levels=("N", ""), missing=True)
+    >>> for column in column_inputs([TableColumn("number", "y", ("y",), fill=1.0), wind], "float64", ["y"]):
+    ...     print(column)
     ColumnInput(column='y', name='column 0', dtype=dtype('float64'), missing=nan)
-    ColumnInput(column='wd', name='wd', dtype=<class 'str'>, missing='<missing>')
+    ColumnInput(column='wd', name='wd', dtype=None, missing='<missing>')
     """
-    taken = {encoding.column for encoding in encoder.encodings} | {"", *outputs}
-    found = []
-    for place, encoding in enumerate(encoder.encodings):
+    taken = {encoding.column for encoding in table} | {"", *outputs}
+    inputs = []
+    for place, encoding in enumerate(table):
         name = encoding.column
         if name == "" or name in outputs:
             name = next(new for n in count(place) if (new := f"column {n}") not in taken)
             taken.add(name)
-        found.append(ColumnInput(encoding.column, name, *_type_and_gap(encoding, dtype)))
-    return found
+        inputs.append(ColumnInput(encoding.column, name, *_type_and_gap(encoding, dtype)))
+    return inputs
 
 
 def missing_text(levels: Container[str]) -> str:
@@ -80,9 +72,9 @@ def missing_text(levels: Container[str]) -> str:
     return next(mark for mark in marks if mark not in levels)
 
 
-def _type_and_gap(encoding: Any, dtype: str) -> tuple[Any, Any]:
+def _type_and_gap(encoding: TableColumn, dtype: str) -> tuple[np.dtype | None, str | int | float | None]:
     if encoding.kind == "category":
-        return str, missing_text(encoding.levels)
+        return None, missing_text(encoding.levels)
     if encoding.kind == "date":
         return np.dtype(np.int64), MISSING_DATE
     if encoding.kind == "flag" and not encoding.indicator:
@@ -90,39 +82,40 @@ def _type_and_gap(encoding: Any, dtype: str) -> tuple[Any, Any]:
     return np.dtype(dtype), float("nan")
 
 
-def encoded_columns(graph: GraphBuilder, encoder: Any, inputs: list[ColumnInput]) -> str:
+def encoded_columns(
+    graph: GraphBuilder, table: Sequence[TableColumn], inputs: Sequence[ColumnInput], refuse: bool
+) -> str:
     """Nodes that compute the encoded columns (N, d) in double; NaN where the encoder would refuse a row."""
-    refuse = encoder.missing == "refuse"
     parts: list[str] = []
-    for encoding, one in zip(encoder.encodings, inputs, strict=True):
+    for encoding, source in zip(table, inputs, strict=True):
         if encoding.kind == "category":
-            parts.append(_levels(graph, encoding, one, refuse))
+            parts.append(_levels(graph, encoding, source, refuse))
         elif encoding.kind == "date":
-            parts += _calendar_columns(graph, encoding, one, refuse)
+            parts += _calendar_columns(graph, encoding, source, refuse)
         else:
-            parts += _number_columns(graph, encoding, one, refuse)
+            parts += _number_columns(graph, encoding, source, refuse)
     return graph("Concat", *parts, axis=1)
 
 
-def _number_columns(graph: GraphBuilder, encoding: Any, one: ColumnInput, refuse: bool) -> list[str]:
-    values = graph.cast(one.name, np.float64)
-    if one.missing is None:
+def _number_columns(graph: GraphBuilder, encoding: TableColumn, source: ColumnInput, refuse: bool) -> list[str]:
+    values = graph.cast(source.name, np.float64)
+    if source.missing is None:
         return [values]
     missing = graph("IsNaN", values)
     filled = values if refuse else graph("Where", missing, float(encoding.fill), values)
     return [filled, graph.cast(missing, np.float64)] if encoding.indicator else [filled]
 
 
-def _levels(graph: GraphBuilder, encoding: Any, one: ColumnInput, refuse: bool) -> str:
+def _levels(graph: GraphBuilder, encoding: TableColumn, source: ColumnInput, refuse: bool) -> str:
     """Codes as `CategoryEncoding.encode` gives them, compared with the number of each encoded column."""
     k = len(encoding.levels)
     other = k + encoding.missing if encoding.other else -1
     gap = -2 if refuse else k if encoding.missing else other
     codes = graph(
         "LabelEncoder",
-        one.name,
+        source.name,
         domain="ai.onnx.ml",
-        keys_strings=[*encoding.levels, one.missing],
+        keys_strings=[*encoding.levels, source.missing],
         values_int64s=[*range(k), gap],
         default_int64=other,
     )
@@ -130,9 +123,9 @@ def _levels(graph: GraphBuilder, encoding: Any, one: ColumnInput, refuse: bool) 
     return graph("Where", graph("Equal", codes, -2), float("nan"), marks) if refuse else marks
 
 
-def _calendar_columns(graph: GraphBuilder, encoding: Any, one: ColumnInput, refuse: bool) -> list[str]:
-    missing = graph("Equal", one.name, MISSING_DATE)
-    seconds = graph("Where", missing, 0, one.name)
+def _calendar_columns(graph: GraphBuilder, encoding: TableColumn, source: ColumnInput, refuse: bool) -> list[str]:
+    missing = graph("Equal", source.name, MISSING_DATE)
+    seconds = graph("Where", missing, 0, source.name)
     parts = _calendar(graph, seconds, set(encoding.parts))
     columns = [
         graph("Where", missing, float("nan") if refuse else float(fill), parts[part])

@@ -4,13 +4,13 @@ A prediction is constants plus the outputs of a few branches. A branch takes col
 limits them, adds ramps, runs layers of nodes on these features and links the columns directly. The scale of the target,
 the mean over the networks and the gains of the activations are in the weights already, so every node is
 tanh(w'x + b) + lift, and networks that see the same features are one layer. A classifier has a map from these outputs
-to probabilities besides (see `_export_classes`).
+to probabilities besides (see `ClassMap`).
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from scne.models.export._classes import ClassMap
 from scne.networks import ACTIVATIONS, HiddenLayer
 from scne.rows import FULL_DEVIATIONS, ColumnScaling, DateColumns, DatedScaling, InputScaling, RampScaling
 
+if TYPE_CHECKING:
+    from scne.rows import Encoder
+
 DTYPES = ("float64", "float32")
 # phi(z) = output_gain (tanh(input_gain z) + lift) for each activation that there is.
 _LIFTS = {"sigmoid": 1.0, "tanh": 0.0}
@@ -28,22 +31,10 @@ _LIFTS = {"sigmoid": 1.0, "tanh": 0.0}
 
 @dataclass(frozen=True)
 class Features:
-    """How a branch reads the columns.
+    """How a branch reads its `columns` (d_m,): dates first, then the scaling, then k ramps behind them.
 
-    Attributes
-    ----------
-    columns : ndarray of int, shape (d_m,)
-        Its columns among all.
-    dates : tuple of DateColumns
-        Positions among its columns; read first (see `with_dates`).
-    scaling : ColumnScaling
-        Of its columns, once dates are read.
-    limit : float or None
-        Size up to which a scaled column counts in full; beyond, its logarithm does.
-    sources : ndarray of int, shape (k,)
-        The column of each ramp, among the branch's.
-    starts, halves : ndarray of shape (k,)
-        A ramp is (x - start) / half - 1 within [-1, 1], for the column x before it is scaled.
+    A scaled column counts in full up to the `limit`, and beyond by its logarithm. A ramp is (x - start) / half - 1
+    within [-1, 1], for the column x, at place `sources` (k,) among the branch's, before it is scaled.
     """
 
     columns: NDArray[np.intp]
@@ -67,15 +58,9 @@ class Features:
 
 @dataclass(frozen=True)
 class Nodes:
-    """Nodes tanh(w'x + b) + lift on the features x of a branch.
+    """Nodes tanh(w'x + b) + lift on the features x of a branch: w (d_m + k, L), b (L,).
 
-    Attributes
-    ----------
-    weights : ndarray of shape (d_m + k, L)
-    biases : ndarray of shape (L,)
-    lift : float
-    outputs : ndarray of shape (L, q)
-        What each node adds to each output, in units of y.
+    Each adds its `outputs` (L, q), in units of y.
     """
 
     weights: NDArray[np.float64]
@@ -94,27 +79,32 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class ExportPlan:
-    """A fitted model as something to compute.
+class TableColumn:
+    """One column of a table, a "number", "flag", "category" or "date", and the `names` of those that it becomes.
 
-    Attributes
-    ----------
-    branches : tuple of Branch
-    constants : ndarray of shape (q,)
-    n_columns : int
-    column_names : tuple of str or None
-        Of the columns that the branches see: for a model of files, the encoded ones.
-    target_names : tuple of str or None
-    flat : bool
-        Whether there is one output, and predictions have no axis for it.
-    encoder : Encoder or None
-        From the columns of files to those of the branches.
-    half_widths : ndarray of shape (q,) or None
-        How far intervals reach to each side.
-    facts : tuple of str
-        What the model is, in lines for people.
-    classes : ClassMap or None
-        From the outputs to probabilities; None for a regressor.
+    A number or flag has a `fill` for missing values, a date one for each of its calendar parts, and an `indicator`
+    says whether a last column marks them. A category has levels, and perhaps a column for missing and for other texts.
+    """
+
+    kind: str
+    column: str
+    names: tuple[str, ...]
+    fill: float = 0.0
+    indicator: bool = False
+    levels: tuple[str, ...] = ()
+    missing: bool = False
+    other: bool = False
+    parts: tuple[str, ...] = ()
+    fills: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExportPlan:
+    """A fitted model as something to compute: q constants, and branches on n columns.
+
+    A model of files reads a `table`, of which the columns are made, and may refuse missing values in it. Predictions
+    that are `flat` have no axis for their one output; intervals reach `half_widths` (q,) to each side; `facts` are
+    lines for people; a classifier has `classes`.
     """
 
     branches: tuple[Branch, ...]
@@ -123,7 +113,8 @@ class ExportPlan:
     column_names: tuple[str, ...] | None
     target_names: tuple[str, ...] | None
     flat: bool
-    encoder: Any
+    table: tuple[TableColumn, ...] | None
+    refuses_missing: bool
     half_widths: NDArray[np.float64] | None
     facts: tuple[str, ...]
     classes: ClassMap | None = None
@@ -137,17 +128,7 @@ class ExportPlan:
 def export_plan(
     model: FittedNetworks, name: str, interval: float | None = None, classes: ClassMap | None = None
 ) -> ExportPlan:
-    """What a fitted model computes.
-
-    Parameters
-    ----------
-    model : FittedNetworks
-    name : str
-        Of the estimator.
-    interval : float in (0, 1) or None
-        Share of new rows that intervals are to hold; for regressors only.
-    classes : ClassMap or None
-        Of a classifier.
+    """What a fitted model computes; `name` is that of its estimator, `interval` the share of new rows to hold.
 
     Examples
     --------
@@ -173,33 +154,38 @@ def export_plan(
         None if columns.names is None else tuple(str(name) for name in columns.names),
         None if targets is None else tuple(str(name) for name in targets),
         columns.flat_target,
-        columns.encoder,
+        None if columns.encoder is None else _table(columns.encoder),
+        columns.encoder is not None and columns.encoder.missing == "refuse",
         None if interval is None else half_widths(errors, interval),
         _facts(model, layers, name),
         classes,
     )
 
 
-def check_dtype(dtype: Any) -> str:
+def check_dtype(dtype: object) -> str:
     """Refuse what is not a precision that can be written."""
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise ValueError(f"dtype is {dtype!r}, but it must be one of {', '.join(map(repr, DTYPES))}.")
     return dtype
 
 
+def _table(encoder: "Encoder") -> tuple[TableColumn, ...]:
+    return tuple(TableColumn(encoding.kind, names=encoding.names, **asdict(encoding)) for encoding in encoder.encodings)
+
+
 def _branches(terms: Iterable[tuple[HiddenLayer, NDArray[np.float64]]]) -> tuple[Branch, ...]:
     """One branch for each way in which columns are read; weights (L + links, q) are in units of y."""
-    features: dict[tuple[Any, ...], Features] = {}
-    nodes: dict[tuple[Any, ...], dict[float, list[Nodes]]] = {}
-    links: dict[tuple[Any, ...], NDArray[np.float64]] = {}
+    features: dict[Hashable, Features] = {}
+    nodes: dict[Hashable, dict[float, list[Nodes]]] = {}
+    links: dict[Hashable, NDArray[np.float64]] = {}
     for layer, beta in terms:
         read = _features(layer.columns, layer.scaling)
         key = _content(read)
         features.setdefault(key, read)
-        found = _nodes(layer, beta[: layer.n_nodes])
+        layer_nodes = _nodes(layer, beta[: layer.n_nodes])
         # A trend has no nodes, and networks that were judged worthless have nothing but zeros to add.
-        if found.outputs.any():
-            nodes.setdefault(key, {}).setdefault(found.lift, []).append(found)
+        if layer_nodes.outputs.any():
+            nodes.setdefault(key, {}).setdefault(layer_nodes.lift, []).append(layer_nodes)
         if layer.direct_link and beta[layer.n_nodes :].any():
             links[key] = links.get(key, 0.0) + beta[layer.n_nodes :]
     return tuple(
@@ -220,7 +206,7 @@ def _features(columns: NDArray[np.intp], scaling: InputScaling) -> Features:
     return Features(columns, dates, scaling, None, np.empty(0, dtype=np.intp), np.empty(0), np.empty(0))
 
 
-def _content(features: Features) -> tuple[Any, ...]:
+def _content(features: Features) -> Hashable:
     """Equal for features that are equal in every number."""
     scaling = features.scaling
     arrays = (features.columns, scaling.shift, scaling.scale, scaling.lower, scaling.upper)

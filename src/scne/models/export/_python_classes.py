@@ -3,6 +3,8 @@
 The map is a dictionary: "slopes", "biases", "least", "most", "softness" and "floor" are the fields of `ClassMap`.
 """
 
+# What is read from the map is not typed in the exported file either.
+# mypy: disable-error-code="no-any-return"
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

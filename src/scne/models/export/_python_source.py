@@ -3,15 +3,15 @@
 import inspect
 import os
 from collections.abc import Iterable
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.models._atomic import write_atomically
+from scne.models._errors import write_atomically
 from scne.models.export import _python_classes, _python_columns, _python_runtime
 from scne.models.export._classes import ClassMap, shown_classes
-from scne.models.export._plan import Branch, ExportPlan, Nodes, shown_columns, shown_outputs
+from scne.models.export._plan import Branch, ExportPlan, Nodes, TableColumn, shown_columns, shown_outputs
 
 _USE = '''
 def predict(row: Any) -> {kind}:
@@ -75,7 +75,7 @@ def to_python(plan: ExportPlan, path: str | os.PathLike[str] | None = None) -> s
     parts = [
         *(f"# {line}" for line in _heading(plan)),
         "# Needs Python 3.10 or later and nothing else.",
-        *(["import datetime"] if plan.encoder is not None else []),
+        *(["import datetime"] if plan.table is not None else []),
         "import math",
         "from collections.abc import Mapping, Sequence",
         "from typing import Any",
@@ -83,7 +83,7 @@ def to_python(plan: ExportPlan, path: str | os.PathLike[str] | None = None) -> s
         *_data(plan),
         "",
         *_functions(_python_runtime),
-        *(_functions(_python_columns) if plan.encoder is not None else []),
+        *(_functions(_python_columns) if plan.table is not None else []),
         *(_functions(_python_classes) if plan.classes is not None else []),
         _use(plan) if plan.classes is None else _use_classes(plan.classes),
     ]
@@ -101,14 +101,13 @@ def _heading(plan: ExportPlan) -> Iterable[str]:
         yield "predict(row) gives the class, predict_proba(row) the probabilities of the classes"
         yield from (f"  {line}" for line in shown_classes(plan.classes))
         yield "in this order."
-    if plan.encoder is None:
+    if plan.table is None:
         yield "A row has the columns"
         yield from (f"  {line}" for line in shown_columns(plan))
         yield "in this order" + (", or is a mapping from their names to numbers." if plan.column_names else ".")
     else:
         yield "A row is a mapping from column names to values as they are in the table (None where one is missing):"
-        for encoding in plan.encoder.encodings:
-            yield f"  {encoding.column!r}: {_KINDS[encoding.kind]}"
+        yield from (f"  {column.column!r}: {_KINDS[column.kind]}" for column in plan.table)
     written = "a prediction" if plan.classes is None else "the class and the probabilities"
     yield f"As a program this file reads CSV rows from standard input and writes {written} for each."
 
@@ -123,20 +122,20 @@ _KINDS = {
 
 def _data(plan: ExportPlan) -> Iterable[str]:
     """The model's numbers as assignments; repr gives the shortest text that reads back as the same number."""
-    if plan.encoder is None:
+    if plan.table is None:
         names = plan.column_names or tuple(f"column {place}" for place in range(plan.n_columns))
         yield f"COLUMNS = {list(names)!r}"
         yield "GAPS = []"
     else:
         import pyarrow.csv
 
-        yield f"COLUMNS = {[encoding.column for encoding in plan.encoder.encodings]!r}"
+        yield f"COLUMNS = {[column.column for column in plan.table]!r}"
         yield "# What stands for a missing value in CSV files."
         yield f"GAPS = {sorted(pyarrow.csv.ConvertOptions().null_values)!r}"
         yield "ENCODINGS = ["
-        yield from (f"    {_encoding(encoding)!r}," for encoding in plan.encoder.encodings)
+        yield from (f"    {_encoding(column)!r}," for column in plan.table)
         yield "]"
-        yield f"REFUSE_MISSING = {plan.encoder.missing == 'refuse'}"
+        yield f"REFUSE_MISSING = {plan.refuses_missing}"
     if plan.classes is not None:
         yield from _class_data(plan.classes)
     yield f"CONSTANTS = {plan.constants.tolist()!r}"
@@ -202,8 +201,8 @@ def _weights(weights: NDArray[np.float64]) -> str:
     return min(sparse, dense, key=len)
 
 
-def _encoding(encoding: Any) -> list[Any]:
-    head = [encoding.kind, encoding.column]
+def _encoding(encoding: TableColumn) -> list[object]:
+    head: list[object] = [encoding.kind, encoding.column]
     if encoding.kind == "category":
         return [*head, list(encoding.levels), bool(encoding.missing), bool(encoding.other)]
     if encoding.kind == "date":
@@ -212,7 +211,7 @@ def _encoding(encoding: Any) -> list[Any]:
     return [*head, float(encoding.fill), bool(encoding.indicator)]
 
 
-def _functions(module: Any) -> list[str]:
+def _functions(module: ModuleType) -> list[str]:
     """The source of a module's own functions, as it stands there: linted, typed and tested like the rest."""
     own = [
         value for value in vars(module).values() if inspect.isfunction(value) and value.__module__ == module.__name__
@@ -225,7 +224,7 @@ def _use_classes(classes: ClassMap) -> str:
 
 
 def _use(plan: ExportPlan) -> str:
-    if plan.encoder is None:
+    if plan.table is None:
         row = "numbers in the order of COLUMNS, or a mapping from their names to numbers"
         numbers = "    numbers = [_finite(value, name) for value, name in zip(values, COLUMNS, strict=True)]"
     else:
@@ -237,5 +236,5 @@ def _use(plan: ExportPlan) -> str:
     result = "outputs[0]" if plan.flat else "outputs"
     kind = "float" if plan.flat else "list[float]"
     return _USE.format(
-        kind=kind, row=row, numbers=numbers, returns=returns, result=result, needs_names=plan.encoder is not None
+        kind=kind, row=row, numbers=numbers, returns=returns, result=result, needs_names=plan.table is not None
     )

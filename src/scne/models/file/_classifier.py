@@ -1,9 +1,8 @@
 """What a classifier has beyond its regressor, its classes and its probabilities, as content of a file and back."""
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scne.fitting import ProbabilityMap
 from scne.models._errors import Unstorable, damaged
@@ -16,13 +15,13 @@ _KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
 _TEXT, _OBJECTS = "text", "objects"
 
 
-def store_classifier(classes: NDArray, found: ProbabilityMap) -> tuple[dict[str, Any], Tensors]:
+def store_classifier(classes: np.ndarray, mapping: ProbabilityMap) -> tuple[dict[str, object], Tensors]:
     """Classes and the map to their probabilities."""
-    record = {"kind": _kind(classes), "classes": classes.tolist(), "n_held_out": found.n_rows}
-    return {"classifier": record}, {"classifier.slopes": found.slopes, "classifier.biases": found.biases}
+    record = {"kind": _kind(classes), "classes": classes.tolist(), "n_held_out": mapping.n_rows}
+    return {"classifier": record}, {"classifier.slopes": mapping.slopes, "classifier.biases": mapping.biases}
 
 
-def read_classifier(document: dict[str, Any], shelf: Shelf, n_outputs: int) -> tuple[NDArray, ProbabilityMap]:
+def read_classifier(document: Mapping[str, object], shelf: Shelf, n_outputs: int) -> tuple[np.ndarray, ProbabilityMap]:
     """The same from a file, of networks with so many outputs."""
     record = field(document, "classifier", dict)
     classes = _read_classes(record)
@@ -36,7 +35,7 @@ def read_classifier(document: dict[str, Any], shelf: Shelf, n_outputs: int) -> t
     return classes, ProbabilityMap(slopes, biases, count_if_there(record, "n_held_out"))
 
 
-def _kind(classes: NDArray) -> str:
+def _kind(classes: np.ndarray) -> str:
     if classes.dtype.kind == "U":
         return _TEXT
     if classes.dtype.kind == "O":
@@ -51,7 +50,7 @@ def _kind(classes: NDArray) -> str:
     raise Unstorable(f"its classes are of the kind {classes.dtype}, and a model file holds labels of text and numbers")
 
 
-def _read_classes(record: dict[str, Any]) -> NDArray:
+def _read_classes(record: Mapping[str, object]) -> np.ndarray:
     kind, labels = choice(record, "kind", (*_KINDS, _TEXT, _OBJECTS)), field(record, "classes", list)
     try:
         if kind == _TEXT and not all(isinstance(label, str) for label in labels):

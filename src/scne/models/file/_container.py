@@ -2,16 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 from safetensors.numpy import save
 
 from scne.models._errors import Unreadable, Unstorable, damaged, shown, version_text
-from scne.models.file._header import KEY, TensorPlace, exceeds, read_header
+from scne.models.file._header import KEY, TensorPlace, exceeds, read_header, refuse_constant
 from scne.models.file._values import DEEPEST, decode_value, depth_of, encode_value
 
 FORMAT = "scne model"
@@ -24,18 +23,10 @@ _CHUNK = 1 << 17
 
 @dataclass(frozen=True)
 class Content:
-    """What is in a model file.
+    """What is in a model file: a document of plain values (see `encode_value`), and tensors of float64 or int64."""
 
-    Attributes
-    ----------
-    document : dict
-        Plain values (see `encode_value`).
-    tensors : dict of str to ndarray
-        float64 or int64.
-    """
-
-    document: dict[str, Any]
-    tensors: dict[str, NDArray]
+    document: dict[str, object]
+    tensors: dict[str, np.ndarray]
 
 
 def pack(content: Content) -> bytes:
@@ -52,7 +43,7 @@ def pack(content: Content) -> bytes:
     3
     """
     tensors = {name: np.ascontiguousarray(content.tensors[name]) for name in sorted(content.tensors)}
-    column_major = [name for name in tensors if _is_column_major(content.tensors[name])]
+    column_major = [name for name in tensors if is_column_major(content.tensors[name])]
     document = {"format": FORMAT, "version": FORMAT_VERSION, **content.document, "column_major": column_major}
     encoded = {key: encode_value(value, key) for key, value in document.items()}
     for key, value in encoded.items():
@@ -87,10 +78,10 @@ def unpack(file: BinaryIO, n_bytes: int) -> Content:
     return Content(document, tensors)
 
 
-def _read_document(text: str) -> tuple[dict[str, Any], str, Any]:
+def _read_document(text: str) -> tuple[dict[str, object], str, "hashlib._Hash"]:
     """The JSON document from a header, its stated checksum, and a digest of all but that."""
     try:
-        document = json.loads(text, parse_constant=_refuse_constant)
+        document = json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         raise damaged("its metadata are not JSON") from error
     _check_format(document)
@@ -113,7 +104,7 @@ def _read_document(text: str) -> tuple[dict[str, Any], str, Any]:
         raise damaged("its metadata are nested too deeply") from error
 
 
-def _check_format(document: Any) -> None:
+def _check_format(document: object) -> None:
     """Refuse what this program cannot read."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise Unreadable(f"is not a model file: its metadata do not say that its format is {FORMAT!r}.")
@@ -127,11 +118,7 @@ def _check_format(document: Any) -> None:
         )
 
 
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _names_of_column_major(names: Any, places: dict[str, TensorPlace]) -> set[str]:
+def _names_of_column_major(names: object, places: Mapping[str, TensorPlace]) -> set[str]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise damaged("its metadata do not say which tensors are column-major")
     for name in names:
@@ -140,7 +127,7 @@ def _names_of_column_major(names: Any, places: dict[str, TensorPlace]) -> set[st
     return set(names)
 
 
-def _read_tensor(file: BinaryIO, place: TensorPlace, in_columns: bool, digest: Any) -> NDArray:
+def _read_tensor(file: BinaryIO, place: TensorPlace, in_columns: bool, digest: "hashlib._Hash") -> np.ndarray:
     """A tensor in the machine's byte order, read piece by piece into the order in memory that it had."""
     file.seek(place.start)
     values = np.empty(place.shape, place.dtype.newbyteorder("="), order="F" if in_columns else "C")
@@ -153,7 +140,7 @@ def _read_tensor(file: BinaryIO, place: TensorPlace, in_columns: bool, digest: A
     return values
 
 
-def _pieces(values: NDArray) -> Iterator[NDArray]:
+def _pieces(values: np.ndarray) -> Iterator[np.ndarray]:
     """Views of an array in row-major order, a megabyte each at most."""
     if values.flags.c_contiguous:
         flat = values.reshape(-1)
@@ -165,7 +152,7 @@ def _pieces(values: NDArray) -> Iterator[NDArray]:
         yield from (values[top : top + high, left : left + wide] for left in range(0, n_columns, wide))
 
 
-def _checksum(encoded: dict[str, Any], tensors: dict[str, NDArray]) -> str:
+def _checksum(encoded: Mapping[str, object], tensors: Mapping[str, np.ndarray]) -> str:
     """SHA-256 of the document (without its checksum) and of every tensor's name, type, shape and numbers."""
     digest = hashlib.sha256(_dump(encoded).encode("ascii"))
     for name in sorted(tensors):
@@ -179,10 +166,11 @@ def _description(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
     return json.dumps([name, dtype.str, list(shape)]).encode("ascii")
 
 
-def _dump(encoded: Any) -> str:
+def _dump(encoded: object) -> str:
     # Keys keep their order, which for groups is the order of the networks.
     return json.dumps(encoded, separators=(",", ":"), allow_nan=False)
 
 
-def _is_column_major(values: NDArray) -> bool:
+def is_column_major(values: np.ndarray) -> bool:
+    """Whether the columns of a matrix lie one after the other in memory, where that differs from its rows doing so."""
     return values.ndim == 2 and min(values.shape) > 1 and values.strides[0] < values.strides[1]

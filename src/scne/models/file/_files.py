@@ -5,8 +5,7 @@ import stat
 from collections.abc import Callable
 from typing import BinaryIO, TypeVar
 
-from scne.models._atomic import write_atomically
-from scne.models._errors import ModelFileError, Unreadable, Unstorable
+from scne.models._errors import ModelFileError, Unreadable, Unstorable, write_atomically
 from scne.models.file._container import Content, pack, unpack
 from scne.models.file._shelf import refuse_infinite
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Any, BinaryIO
+from typing import BinaryIO, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -34,16 +34,7 @@ _OTHER_PROGRAM = "is a safetensors file of another program, not a model that scn
 
 @dataclass(frozen=True)
 class TensorPlace:
-    """Where the numbers of a tensor are, and what they are.
-
-    Attributes
-    ----------
-    dtype : dtype
-        Little-endian float64 or int64.
-    shape : tuple of int
-    start, stop : int
-        Bytes of the file.
-    """
+    """Numbers of little-endian float64 or int64, from byte `start` of the file up to byte `stop`."""
 
     dtype: np.dtype
     shape: tuple[int, ...]
@@ -53,14 +44,7 @@ class TensorPlace:
 
 @dataclass(frozen=True)
 class Header:
-    """What the header of a model file says.
-
-    Attributes
-    ----------
-    text : str
-        The JSON document with everything that is not a tensor, ASCII.
-    tensors : dict of str to TensorPlace
-    """
+    """What a file says of itself: a JSON document in ASCII with all that is no tensor, and where the tensors are."""
 
     text: str
     tensors: dict[str, TensorPlace]
@@ -83,8 +67,8 @@ def read_header(file: BinaryIO, n_bytes: int) -> Header:
         raise Unreadable("is not a model file, or is cut off: its header ends too early.")
     header = _parsed(raw)
     metadata = header.pop("__metadata__", None)
-    text = metadata.get(KEY) if isinstance(metadata, dict) else None
-    if not isinstance(text, str) or len(metadata) != 1:
+    text = metadata.get(KEY) if isinstance(metadata, dict) and len(metadata) == 1 else None
+    if not isinstance(text, str):
         raise Unreadable(_OTHER_PROGRAM)
     if not text.isascii():
         raise damaged("its metadata are not written in ASCII")
@@ -108,12 +92,12 @@ def exceeds(raw: bytes) -> str | None:
     return None
 
 
-def _parsed(raw: bytes) -> dict[str, Any]:
+def _parsed(raw: bytes) -> dict[str, object]:
     reason = exceeds(raw)
     if reason is not None:
         raise Unreadable(f"is not a model file that scne reads: of its metadata, {reason}.")
     try:
-        header = json.loads(raw.decode("ascii"), object_pairs_hook=_without_repetition, parse_constant=_refuse_constant)
+        header = json.loads(raw.decode("ascii"), object_pairs_hook=_without_repetition, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         raise Unreadable("is not a model file, or is damaged: its header is not that of a safetensors file.") from error
     if not isinstance(header, dict):
@@ -121,7 +105,7 @@ def _parsed(raw: bytes) -> dict[str, Any]:
     return header
 
 
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """A JSON object; of two entries of one name, programs may read either."""
     record = dict(pairs)
     if len(record) != len(pairs):
@@ -129,11 +113,12 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def _refuse_constant(name: str) -> Any:
+def refuse_constant(name: str) -> NoReturn:
+    """Refuse NaN and infinities, which Python writes into JSON."""
     raise ValueError(f"{name} is not JSON")
 
 
-def _places(header: Mapping[str, Any], first: int, last: int) -> dict[str, TensorPlace]:
+def _places(header: Mapping[str, object], first: int, last: int) -> dict[str, TensorPlace]:
     places = {name: _place(name, record, first) for name, record in header.items()}
     ordered = sorted((place.start, place.stop) for place in places.values())
     # Every byte of the file belongs to one tensor: nothing is hidden between them, and none is read twice.
@@ -143,7 +128,7 @@ def _places(header: Mapping[str, Any], first: int, last: int) -> dict[str, Tenso
     return places
 
 
-def _place(name: str, record: Any, first: int) -> TensorPlace:
+def _place(name: str, record: object, first: int) -> TensorPlace:
     if not isinstance(record, dict) or set(record) != _FIELDS:
         raise damaged(f"its header describes tensor {shown(name)} otherwise than safetensors do")
     if not isinstance(record["dtype"], str) or record["dtype"] not in _DTYPES:
@@ -157,5 +142,5 @@ def _place(name: str, record: Any, first: int) -> TensorPlace:
     return TensorPlace(dtype, tuple(shape), first + offsets[0], first + offsets[1])
 
 
-def _are_counts(values: Any) -> bool:
+def _are_counts(values: object) -> TypeGuard[list[int]]:
     return isinstance(values, list) and all(type(value) is int and 0 <= value < 2**63 for value in values)

@@ -1,8 +1,10 @@
 """Fitted networks, one or an ensemble, as content of a file and back."""
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scne.fitting import (
     Columns,
@@ -16,6 +18,7 @@ from scne.fitting import (
     split_weights,
 )
 from scne.models._errors import damaged
+from scne.models.file._container import is_column_major
 from scne.models.file._parts import (
     StoredMember,
     Tensors,
@@ -29,20 +32,20 @@ from scne.models.file._parts import (
 )
 from scne.models.file._shelf import Shelf, choice, count, count_if_there, field, number
 from scne.models.file._system import read_system, read_weight_scale, store_system, store_weight_scale
-from scne.ncl import SOLVERS, Choice, Solution, Status, decorrelation_limit
+from scne.ncl import SOLVERS, Choice, EnsembleSystem, Solution, Status, decorrelation_limit
 
 # Columns of the input, encoded ones included: a model of few numbers could otherwise claim any number of them.
 MOST_COLUMNS = 250_000
 _CHOICE_TABLES = ("ridge", "ridges", "decorrelations", "scores", "errors")
 
 
-def store_networks(model: FittedNetworks, is_ensemble: bool, with_system: bool) -> tuple[dict[str, Any], Tensors]:
+def store_networks(model: FittedNetworks, is_ensemble: bool, with_system: bool) -> tuple[dict[str, object], Tensors]:
     """All of a fitted model but its encoder; of a single network there is no lambda, choice or trend."""
     members = _stored_members(model, is_ensemble)
     tensors: Tensors = {}
     for m, member in enumerate(members):
         tensors |= member.to_tensors(f"members.{m}")
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         "n_features_in": int(model.columns.n_columns),
         "feature_names": None if model.columns.names is None else [str(name) for name in model.columns.names],
         "n_outputs": int(model.n_outputs),
@@ -69,10 +72,10 @@ def store_networks(model: FittedNetworks, is_ensemble: bool, with_system: bool) 
     return document, tensors | scaling_tensors("target_scaling", model.target_scaling)
 
 
-def _store_ensemble(model: FittedNetworks) -> tuple[dict[str, Any], Tensors]:
+def _store_ensemble(model: FittedNetworks) -> tuple[dict[str, object], Tensors]:
     solved, trend = model.solved, model.trend
     tensors: Tensors = {"ridge": solved.ridge, "solution.error_history": solved.solution.error_history}
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         "decorrelation": float(solved.decorrelation),
         "solution": _solution_record(solved.solution),
         "choice": None,
@@ -95,21 +98,18 @@ def _store_ensemble(model: FittedNetworks) -> tuple[dict[str, Any], Tensors]:
 
 
 def read_networks(
-    document: dict[str, Any], shelf: Shelf, *, is_ensemble: bool, is_searched: bool, has_groups: bool, ridge: float
+    document: Mapping[str, object],
+    shelf: Shelf,
+    *,
+    is_ensemble: bool,
+    is_searched: bool,
+    has_groups: bool,
+    ridge: float,
 ) -> FittedNetworks:
     """The fitted model that a file holds.
 
-    Parameters
-    ----------
-    document : dict
-    shelf : Shelf
-    is_ensemble, is_searched : bool
-        What the estimator that the file names is made of.
-    has_groups : bool
-        Whether the estimator was given groups, or its rows came with some: in files of the first format every network
-        then had a group of its own.
-    ridge : float
-        Of a single network, which is a parameter of the estimator.
+    What the estimator is made of is known from the class that the file names, the ridge of a single network from its
+    parameters. In files of the first format every network of an estimator that `has_groups` had a group of its own.
     """
     n_columns, n_outputs = count(document, "n_features_in", MOST_COLUMNS), count(document, "n_outputs")
     names = field(document, "feature_names", list, type(None))
@@ -130,27 +130,17 @@ def read_networks(
         solved = _read_solved(document, shelf, stored)
         trend = _read_trend(shelf, n_columns, n_outputs)
     else:
-        if len(stored) != 1:
-            raise damaged(f"it is one network, but it holds {len(stored)}")
-        _check_search(stored[0], is_searched)
-        solution = Solution(_joint_weights(stored), Status.SOLVED, 0, np.empty(0), solver="naive")
-        solved, trend = SolvedWeights(solution, 0.0, np.array([ridge]), None), FittedTrend.none(n_outputs)
+        solved, trend = _single_weights(stored, is_searched, ridge), FittedTrend.none(n_outputs)
     sums = held_out = None
     # Files of single networks without a system, and all of the first two formats, have no such record.
     if document.get("system") is not None:
-        sums = read_system("system", field(document, "system", dict), shelf, stored)
-        shift = shelf.take_if_there("system.target_shift", n_outputs)
-        if shift is not None:
-            trend = FittedTrend(trend.mode, trend.trend, trend.share, shift)
-        held_out = _read_held_out(document.get("held_out"), shelf, stored)
-        if held_out is not None and held_out.fitted_too and held_out.system.n_rows >= sums.n_rows:
-            raise damaged("more rows were held out than there are")
+        sums, held_out = _read_sums(document, shelf, stored)
+        trend = replace(trend, target_shift=shelf.take_if_there("system.target_shift", n_outputs))
     elif is_ensemble:
         field(document, "system", dict, type(None))
     members = tuple(Member(member.name, member.layer, rebuilt_search(member, is_ensemble)) for member in stored)
-    groups = _read_column_groups(document, shelf, n_columns) if is_ensemble else {}
-    if is_ensemble and "column_groups" not in document and has_groups:
-        groups = {member.name: member.layer.columns for member in members}
+    own_groups = {member.name: member.layer.columns for member in members} if has_groups else {}
+    groups = _read_column_groups(document, shelf, n_columns, own_groups) if is_ensemble else {}
     return FittedNetworks(
         Columns(n_columns, None if names is None else tuple(names), groups, flat_target),
         members,
@@ -165,7 +155,32 @@ def read_networks(
     )
 
 
-def _read_calibration(document: dict[str, Any], shelf: Shelf, n_outputs: int) -> RunningErrors | None:
+def _single_weights(members: list[StoredMember], is_searched: bool, ridge: float) -> SolvedWeights:
+    """The weights of one network, which has no lambda and no choice."""
+    if len(members) != 1:
+        raise damaged(f"it is one network, but it holds {len(members)}")
+    if is_searched and (members[0].stop_reason is None or "training_curve" not in members[0].curves):
+        raise damaged("the training curve of its search, or the reason for its end, is missing")
+    solution = Solution(_joint_weights(members), Status.SOLVED, 0, np.empty(0), solver="naive")
+    return SolvedWeights(solution, 0.0, np.array([ridge]), None)
+
+
+def _read_sums(
+    document: Mapping[str, object], shelf: Shelf, members: list[StoredMember]
+) -> tuple[EnsembleSystem, HeldOutSums | None]:
+    """The Gram system of all rows, and that of the held-out ones, which older files lack."""
+    sums = read_system("system", field(document, "system", dict), shelf, members)
+    record = document.get("held_out")
+    if record is None:
+        return sums, None
+    fitted_too = field(record, "fitted_too", bool)
+    held_out = HeldOutSums(read_system("held_out", record, shelf, members), fitted_too)
+    if fitted_too and held_out.system.n_rows >= sums.n_rows:
+        raise damaged("more rows were held out than there are")
+    return sums, held_out
+
+
+def _read_calibration(document: Mapping[str, object], shelf: Shelf, n_outputs: int) -> RunningErrors | None:
     n_errors = count_if_there(document, "n_calibration")
     if n_errors is None:
         return None
@@ -175,30 +190,22 @@ def _read_calibration(document: dict[str, Any], shelf: Shelf, n_outputs: int) ->
     return RunningErrors(errors, n_errors)
 
 
-def _read_solved(document: dict[str, Any], shelf: Shelf, members: list[StoredMember]) -> SolvedWeights:
+def _read_solved(document: Mapping[str, object], shelf: Shelf, members: list[StoredMember]) -> SolvedWeights:
     if len({member.name for member in members}) != len(members):
         raise damaged("two of its networks have the same name")
+    solution = _read_solution(field(document, "solution", dict), shelf, members)
+    decorrelation = number(document, "decorrelation")
+    if decorrelation >= decorrelation_limit(len(members)):
+        raise damaged(f"its decorrelation is {decorrelation}, which is too much for {len(members)} networks")
     return SolvedWeights(
-        _read_solution(field(document, "solution", dict), shelf, members),
-        _read_decorrelation(document, len(members)),
+        solution,
+        decorrelation,
         _read_ridge("ridge", shelf, len(members)),
         _read_choice(field(document, "choice", dict, type(None)), shelf, len(members)),
     )
 
 
-def _check_search(member: StoredMember, is_searched: bool) -> None:
-    if is_searched and (member.stop_reason is None or "training_curve" not in member.curves):
-        raise damaged("the training curve of its search, or the reason for its end, is missing")
-
-
-def _read_decorrelation(record: Any, n_members: int) -> float:
-    value = number(record, "decorrelation")
-    if value >= decorrelation_limit(n_members):
-        raise damaged(f"its decorrelation is {value}, which is too much for {n_members} networks")
-    return value
-
-
-def _read_ridge(name: str, shelf: Shelf, *shape: int | None) -> Any:
+def _read_ridge(name: str, shelf: Shelf, *shape: int | None) -> NDArray[np.float64]:
     ridge = shelf.take(name, *shape)
     if not (ridge >= 0).all():
         raise damaged(f"tensor {name!r} holds negative numbers")
@@ -217,10 +224,12 @@ def _read_trend(shelf: Shelf, n_columns: int, n_outputs: int) -> FittedTrend:
     return FittedTrend("none" if trend is None else "taken off", trend, share)
 
 
-def _read_column_groups(document: dict[str, Any], shelf: Shelf, n_columns: int) -> dict[str, Any]:
+def _read_column_groups(
+    document: Mapping[str, object], shelf: Shelf, n_columns: int, first_format: dict[str, NDArray[np.intp]]
+) -> dict[str, NDArray[np.intp]]:
     if "column_groups" not in document:
-        return {}
-    groups = {}
+        return first_format
+    groups: dict[str, NDArray[np.intp]] = {}
     for g, name in enumerate(field(document, "column_groups", list)):
         columns = shelf.take_integers(f"column_groups.{g}", None)
         if not isinstance(name, str) or name in groups or not are_positions(columns, n_columns):
@@ -245,7 +254,7 @@ def _stored_members(model: FittedNetworks, is_ensemble: bool) -> list[StoredMemb
     return members
 
 
-def _solution_record(solution: Solution) -> dict[str, Any]:
+def _solution_record(solution: Solution) -> dict[str, object]:
     """How the weights were found; every iterate of them would be as large as the model many times over."""
     return {
         "status": solution.status.name,
@@ -260,11 +269,11 @@ def _solution_record(solution: Solution) -> dict[str, Any]:
 def _joint_weights(members: list[StoredMember]) -> np.ndarray:
     joint = np.concatenate([member.joint_weights for member in members])
     # The weights are slices of one array, and have its order in memory.
-    in_columns = any(_is_column_major(member.output_weights) for member in members)
+    in_columns = any(is_column_major(member.output_weights) for member in members)
     return np.asfortranarray(joint) if in_columns else np.ascontiguousarray(joint)
 
 
-def _read_solution(record: dict[str, Any], shelf: Shelf, members: list[StoredMember]) -> Solution:
+def _read_solution(record: Mapping[str, object], shelf: Shelf, members: list[StoredMember]) -> Solution:
     history = shelf.take("solution.error_history", None)
     if not len(history):
         raise damaged("tensor 'solution.error_history' is empty")
@@ -283,7 +292,7 @@ def _read_solution(record: dict[str, Any], shelf: Shelf, members: list[StoredMem
     )
 
 
-def _read_choice(record: dict[str, Any] | None, shelf: Shelf, n_members: int) -> Choice | None:
+def _read_choice(record: Mapping[str, object] | None, shelf: Shelf, n_members: int) -> Choice | None:
     if record is None:
         return None
     ridges = _read_ridge("choice.ridges", shelf, None, n_members)
@@ -302,17 +311,5 @@ def _read_choice(record: dict[str, Any] | None, shelf: Shelf, n_members: int) ->
     )
 
 
-def _read_held_out(record: Any, shelf: Shelf, members: list[StoredMember]) -> HeldOutSums | None:
-    # Older files have none.
-    if record is None:
-        return None
-    fitted_too = field(record, "fitted_too", bool)
-    return HeldOutSums(read_system("held_out", record, shelf, members), fitted_too)
-
-
-def _number(value: Any) -> float | None:
+def _number(value: float | None) -> float | None:
     return None if value is None else float(value)
-
-
-def _is_column_major(weights: np.ndarray) -> bool:
-    return weights.flags.f_contiguous and not weights.flags.c_contiguous

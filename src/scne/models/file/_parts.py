@@ -1,7 +1,7 @@
 """The parts that fitted models share, as tensors and back: scalings, hidden layers, searches, weights."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,23 +11,14 @@ from scne.models.file._shelf import Shelf, choice, field
 from scne.networks import ACTIVATIONS, BuiltNetwork, HiddenLayer, StopReason
 from scne.rows import ColumnScaling, DateColumns, DatedScaling, InputScaling, RampScaling
 
-Tensors = dict[str, NDArray]
+Tensors = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class StoredMember:
-    """One network with its output weights, as it stands in a file.
+    """One network with its output weights (L, q) and those of its direct links (d, q), as it stands in a file.
 
-    Attributes
-    ----------
-    name : str
-    layer : HiddenLayer
-    output_weights : ndarray of shape (L, q)
-    direct_weights : ndarray of shape (d, q) or None
-    curves : dict of str to ndarray
-        "training_curve", "validation_curve", "scopes" and "contractions" of its search, as far as they are known.
-    stop_reason : StopReason or None
-        None when the nodes were drawn, not searched.
+    `curves` are those of `CURVES` that are known of its search; nodes that were drawn have no reason to stop.
     """
 
     name: str
@@ -44,14 +35,14 @@ class StoredMember:
             return self.output_weights
         return np.vstack([self.output_weights, self.direct_weights])
 
-    def to_record(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, object]:
         """What of it is not a tensor. The reason has its name there: its sentence may be worded better one day."""
         return {
             "name": self.name,
             "activation": self.layer.activation,
             "direct_link": bool(self.layer.direct_link),
             "ramps": isinstance(_read_by(self.layer.scaling), RampScaling),
-            "dates": [list(date) for date in dates_of(self.layer.scaling)],
+            "dates": [list(date) for date in _dates_of(self.layer.scaling)],
             "stop_reason": None if self.stop_reason is None else self.stop_reason.name,
             "curves": list(self.curves),
         }
@@ -74,7 +65,9 @@ class StoredMember:
 CURVES = ("training_curve", "validation_curve", "scopes", "contractions")
 
 
-def read_member(record: Any, prefix: str, shelf: Shelf, n_columns: int, n_outputs: int) -> StoredMember:
+def read_member(
+    record: Mapping[str, object], prefix: str, shelf: Shelf, n_columns: int, n_outputs: int
+) -> StoredMember:
     """A network from the tensors that begin with `prefix`, for inputs of `n_columns` columns."""
     columns = shelf.take_integers(f"{prefix}.columns", None)
     if not are_positions(columns, n_columns):
@@ -85,8 +78,9 @@ def read_member(record: Any, prefix: str, shelf: Shelf, n_columns: int, n_output
     # Files of the first format know no ramps.
     ramps = "ramps" in record and field(record, "ramps", bool)
     # Those of the first two formats know no dates.
-    dates = read_dates(record, len(columns)) if "dates" in record else ()
-    scaling = read_input_scaling(f"{prefix}.scaling", shelf, len(columns), ramps, dates)
+    dates = _read_dates(record, len(columns)) if "dates" in record else ()
+    undated = (_read_ramps if ramps else read_scaling)(f"{prefix}.scaling", shelf, len(columns))
+    scaling = DatedScaling(dates, undated) if dates else undated
     layer = HiddenLayer(
         columns,
         scaling,
@@ -105,7 +99,9 @@ def read_member(record: Any, prefix: str, shelf: Shelf, n_columns: int, n_output
     )
 
 
-def _read_curves(record: Any, prefix: str, shelf: Shelf, n_nodes: int) -> dict[str, NDArray[np.float64]]:
+def _read_curves(
+    record: Mapping[str, object], prefix: str, shelf: Shelf, n_nodes: int
+) -> dict[str, NDArray[np.float64]]:
     names = field(record, "curves", list)
     if not all(isinstance(name, str) and name in CURVES for name in names) or len(set(names)) != len(names):
         raise damaged(f"it lists curves {shown(names)} of a search, of which this scne knows {', '.join(CURVES)}")
@@ -151,17 +147,16 @@ def _read_by(scaling: InputScaling) -> ColumnScaling | RampScaling:
     return scaling.inner if isinstance(scaling, DatedScaling) else scaling
 
 
-def dates_of(scaling: InputScaling) -> tuple[DateColumns, ...]:
-    """The dates among the columns of a scaling."""
+def _dates_of(scaling: InputScaling) -> tuple[DateColumns, ...]:
     return scaling.dates if isinstance(scaling, DatedScaling) else ()
 
 
-def read_dates(record: Any, n_columns: int) -> tuple[DateColumns, ...]:
+def _read_dates(record: Mapping[str, object], n_columns: int) -> tuple[DateColumns, ...]:
     """The dates among `n_columns` columns, as lists of three positions."""
     dates = field(record, "dates", list)
     places = [place for date in dates if isinstance(date, list) and len(date) == 3 for place in date]
-    known = all(type(place) is int and 0 <= place < n_columns for place in places)
-    if len(places) != 3 * len(dates) or not known or len(set(places)) != len(places):
+    inside = all(type(place) is int and 0 <= place < n_columns for place in places)
+    if len(places) != 3 * len(dates) or not inside or len(set(places)) != len(places):
         raise damaged(
             f"its dates {shown(dates)} are not three different columns each, of the {n_columns} that there are"
         )
@@ -194,18 +189,8 @@ def read_scaling(prefix: str, shelf: Shelf, size: int) -> ColumnScaling:
     return ColumnScaling(shelf.take(f"{prefix}.shift", size), scale, lower, upper)
 
 
-def read_input_scaling(
-    prefix: str, shelf: Shelf, size: int, ramps: bool, dates: tuple[DateColumns, ...] = ()
-) -> InputScaling:
-    """The scaling of `size` columns, with ramps or without, some of them dates."""
-    inner = _read_undated(prefix, shelf, size, ramps)
-    return DatedScaling(dates, inner) if dates else inner
-
-
-def _read_undated(prefix: str, shelf: Shelf, size: int, ramps: bool) -> ColumnScaling | RampScaling:
+def _read_ramps(prefix: str, shelf: Shelf, size: int) -> RampScaling:
     columns = read_scaling(prefix, shelf, size)
-    if not ramps:
-        return columns
     sources = shelf.take_integers(f"{prefix}.ramp_sources", None)
     if len(sources) and (sources.min() < 0 or sources.max() >= size):
         raise damaged(f"tensor '{prefix}.ramp_sources' names columns that its network of {size} columns does not have")

@@ -1,8 +1,8 @@
 """Taking the parts of a file out by name, each checked for its kind and shape."""
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Container, Mapping
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from scne.models._errors import Unstorable, damaged, shown
 # The only tensors whose numbers need not be finite: a solver that diverged, and pairs of lambda and ridge that have no
 # score. Nothing is computed from them.
 _RECORDS = ("solution.error_history", "choice.scores", "choice.errors")
+Value = TypeVar("Value")
 
 
 class Shelf:
@@ -28,7 +29,7 @@ class Shelf:
     scne.models._errors.Unreadable: is damaged: tensor 'w' has shape (2, 3), not (2, 4). Copy it again ...
     """
 
-    def __init__(self, tensors: dict[str, NDArray]) -> None:
+    def __init__(self, tensors: Mapping[str, np.ndarray]) -> None:
         self._tensors = tensors
         self._taken: set[str] = set()
 
@@ -50,7 +51,7 @@ class Shelf:
         if left:
             raise damaged(f"tensor {shown(left[0])} does not belong in it")
 
-    def _take(self, name: str, shape: tuple[int | None, ...], dtype: np.dtype) -> NDArray:
+    def _take(self, name: str, shape: tuple[int | None, ...], dtype: np.dtype) -> np.ndarray:
         if name not in self._tensors:
             raise damaged(f"tensor {name!r} is missing")
         self._taken.add(name)
@@ -66,7 +67,7 @@ class Shelf:
         return tensor
 
 
-def refuse_infinite(tensors: dict[str, NDArray]) -> None:
+def refuse_infinite(tensors: Mapping[str, np.ndarray]) -> None:
     """Refuse to store what would not be read again: numbers with which no model can predict."""
     for name, tensor in tensors.items():
         if not _is_finite(name, tensor):
@@ -75,14 +76,14 @@ def refuse_infinite(tensors: dict[str, NDArray]) -> None:
             )
 
 
-def _is_finite(name: str, tensor: NDArray) -> bool:
+def _is_finite(name: str, tensor: np.ndarray) -> bool:
     # The least and the largest number: NaN is both, and no array of answers is made.
     if name in _RECORDS or not tensor.size or tensor.dtype.kind != "f":
         return True
     return bool(np.isfinite(tensor.min()) and np.isfinite(tensor.max()))
 
 
-def field(record: Any, name: str, *kinds: type) -> Any:
+def field(record: object, name: str, *kinds: type[Value]) -> Value:
     """An entry of a JSON object, when it is there and of one of the kinds.
 
     Examples
@@ -92,15 +93,15 @@ def field(record: Any, name: str, *kinds: type) -> Any:
     """
     if not isinstance(record, dict) or name not in record:
         raise damaged(f"its metadata lack {name!r}")
-    value = record[name]
-    # Not isinstance: to that True is a whole number.
-    if type(value) not in kinds:
-        allowed = " or ".join(kind.__name__ for kind in kinds)
-        raise damaged(f"{name!r} in its metadata is {shown(value)}, not {allowed}")
-    return value
+    value: object = record[name]
+    # Not isinstance alone: to that True is a whole number.
+    if isinstance(value, kinds) and type(value) in kinds:
+        return value
+    allowed = " or ".join(kind.__name__ for kind in kinds)
+    raise damaged(f"{name!r} in its metadata is {shown(value)}, not {allowed}")
 
 
-def number(record: Any, name: str) -> float:
+def number(record: object, name: str) -> float:
     """A finite number of at least zero."""
     value = field(record, name, float)
     if not 0.0 <= value < math.inf:
@@ -108,7 +109,7 @@ def number(record: Any, name: str) -> float:
     return value
 
 
-def count(record: Any, name: str, most: int = 2**62) -> int:
+def count(record: object, name: str, most: int = 2**62) -> int:
     """A whole number of at least 1."""
     value = field(record, name, int)
     if not 1 <= value <= most:
@@ -116,12 +117,12 @@ def count(record: Any, name: str, most: int = 2**62) -> int:
     return value
 
 
-def count_if_there(record: Any, name: str) -> int | None:
+def count_if_there(record: Mapping[str, object], name: str) -> int | None:
     """A whole number of at least 1, or None where there is none, as in files that are older than the entry."""
     return None if record.get(name) is None else count(record, name)
 
 
-def choice(record: Any, name: str, allowed: Iterable[str]) -> str:
+def choice(record: object, name: str, allowed: Container[str]) -> str:
     """One of the allowed words."""
     value = field(record, name, str)
     if value not in allowed:

@@ -1,7 +1,7 @@
 """A Gram system as content of a file and back: what a model needs to go on learning, or to be solved again."""
 
+from collections.abc import Mapping
 from math import inf
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from scne.rows import WeightScale
 _SUMS = ("gram", "moments", "target_square")
 
 
-def store_system(name: str, system: EnsembleSystem | None) -> tuple[dict[str, Any], Tensors]:
+def store_system(name: str, system: EnsembleSystem | None) -> tuple[dict[str, object], Tensors]:
     """What of a system is not a tensor, and its tensors under a name."""
     if system is None:
         raise Unstorable(
@@ -24,7 +24,7 @@ def store_system(name: str, system: EnsembleSystem | None) -> tuple[dict[str, An
     return {"n_rows": float(system.n_rows)}, prefixed(name, {sums: getattr(system, sums) for sums in _SUMS})
 
 
-def read_system(name: str, record: dict[str, Any], shelf: Shelf, members: list[StoredMember]) -> EnsembleSystem:
+def read_system(name: str, record: object, shelf: Shelf, members: list[StoredMember]) -> EnsembleSystem:
     """The system of some networks from the tensors under a name."""
     sizes = tuple(member.layer.n_outputs for member in members)
     n_outputs = members[0].output_weights.shape[1]
@@ -43,12 +43,12 @@ def read_system(name: str, record: dict[str, Any], shelf: Shelf, members: list[S
     return system
 
 
-def store_weight_scale(scale: WeightScale | None) -> dict[str, Any]:
+def store_weight_scale(scale: WeightScale | None) -> dict[str, object]:
     """The scale of the weights of a fit, beside which weights of later rows count; nothing after a fit without."""
     return {} if scale is None else {"weight_scale": [float(scale.reference), float(scale.factor)]}
 
 
-def read_weight_scale(document: dict[str, Any]) -> WeightScale | None:
+def read_weight_scale(document: Mapping[str, object]) -> WeightScale | None:
     """The same from a file; None for fits without weights, and in files that are older than scales."""
     stored = document.get("weight_scale")
     if stored is None:

@@ -6,13 +6,15 @@ ever make values of these kinds.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 
 from scne.models._errors import Unstorable, damaged, shown
 
+# What JSON can hold.
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 KIND = "__kind__"
 # What a file may hold, so that no value costs more than the bytes that it takes in the file.
 DEEPEST = 100
@@ -22,9 +24,10 @@ _LONGEST_RANGE = 1_000_000
 MOST_TEXT_BYTES = 64_000_000
 # Kinds of NumPy arrays that hold plain values, and the type with which each comes back.
 _ARRAY_DTYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "float64", "U": "str"}
+_COLLECTIONS = {"tuple": tuple, "set": set, "frozenset": frozenset}
 
 
-def encode_value(value: Any, name: str = "value") -> Any:
+def encode_value(value: object, name: str = "value") -> Json:
     """Turn a value into what JSON can hold; `name` says in a refusal whose value it is.
 
     Examples
@@ -59,7 +62,7 @@ def encode_value(value: Any, name: str = "value") -> Any:
     return _encode_array(value, name)
 
 
-def decode_value(value: Any) -> Any:
+def decode_value(value: object) -> object:
     """The value that `encode_value` was given, NumPy's scalars as Python's.
 
     Examples
@@ -70,12 +73,14 @@ def decode_value(value: Any) -> Any:
     return _decoded(value, 0)
 
 
-def _decoded(value: Any, depth: int) -> Any:
+def _decoded(value: object, depth: int) -> object:
     """The decoded value; lists and objects without a kind are changed in place, for there may be a million of them."""
     if isinstance(value, str):
         return value if is_text(value) else _refuse_text(value)
     if isinstance(value, int):
-        return value if abs(value) < _LARGEST_INTEGER else _refuse_integer()
+        if abs(value) < _LARGEST_INTEGER:
+            return value
+        raise damaged("its metadata hold a whole number of more than 64 bits")
     if not isinstance(value, list | dict):
         return value
     if depth > DEEPEST:
@@ -96,7 +101,7 @@ def _decoded(value: Any, depth: int) -> Any:
         raise damaged(f"its metadata hold a {shown(value[KIND])} that is none") from error
 
 
-def depth_of(encoded: Any) -> int:
+def depth_of(encoded: Json) -> int:
     """How many lists and objects of JSON lie around the innermost one.
 
     Examples
@@ -133,21 +138,17 @@ def text_array_bytes(texts: list[str]) -> int:
     return 4 * len(texts) * max(map(len, texts), default=0)
 
 
-def _refuse_text(text: str) -> Any:
+def _refuse_text(text: str) -> NoReturn:
     raise damaged(f"its metadata hold {shown(text)}, which is no valid Unicode")
 
 
-def _refuse_integer() -> Any:
-    raise damaged("its metadata hold a whole number of more than 64 bits")
-
-
-def _encode_mapping(value: Mapping[Any, Any], name: str) -> Any:
+def _encode_mapping(value: Mapping[object, object], name: str) -> Json:
     if KIND not in value and all(isinstance(key, str) for key in value):
         return {str(key): encode_value(item, name) for key, item in value.items()}
     return {KIND: "mapping", "items": [[encode_value(part, name) for part in pair] for pair in value.items()]}
 
 
-def _encode_array(value: Any, name: str) -> Any:
+def _encode_array(value: object, name: str) -> Json:
     """Arrays keep their kind; other columns of values (a pandas Index or Series) become lists."""
     if not isinstance(value, np.ndarray):
         listed = value.tolist() if hasattr(value, "tolist") else _refuse(value, name)
@@ -159,28 +160,31 @@ def _encode_array(value: Any, name: str) -> Any:
     return {KIND: "array", "dtype": _ARRAY_DTYPES[value.dtype.kind], "items": encode_value(value.tolist(), name)}
 
 
-def _refuse(value: Any, name: str) -> Any:
+def _refuse(value: object, name: str) -> NoReturn:
     raise Unstorable(
         f"{name} holds {value!r}, a {type(value).__name__}, and a model file holds plain values only: numbers, text, "
         "lists, mappings, slices and arrays of those"
     )
 
 
-def _decode_kind(value: dict[str, Any]) -> Any:
-    kind = value[KIND]
+def _decode_kind(value: Mapping[str, object]) -> object:
+    kind = str(value[KIND])
     if kind == "float":
-        return {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}[value["text"]]
+        return {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}[str(value["text"])]
     items = value["items"]
     if kind == "array":
-        return _decode_array(items, value["dtype"])
+        return _decode_array(items, str(value["dtype"]))
     if not isinstance(items, list):
         raise TypeError
     if kind == "mapping":
         return {key: item for key, item in items}
-    return _MAKERS[kind](items)
+    if kind == "slice":
+        start, stop, step = items
+        return slice(start, stop, step)
+    return _decode_range(items) if kind == "range" else _COLLECTIONS[kind](items)
 
 
-def _decode_array(items: Any, dtype: Any) -> Any:
+def _decode_array(items: object, dtype: str) -> np.ndarray:
     if dtype not in _ARRAY_DTYPES.values():
         raise ValueError
     if dtype == "str":
@@ -190,23 +194,9 @@ def _decode_array(items: Any, dtype: Any) -> Any:
     return np.array(items, dtype=dtype)
 
 
-def _slice(items: list[Any]) -> slice:
-    start, stop, step = items
-    return slice(start, stop, step)
-
-
-def _range(items: list[Any]) -> range:
+def _decode_range(items: list[int]) -> range:
     start, stop, step = items
     values = range(start, stop, step)
     if len(values) > _LONGEST_RANGE:
         raise ValueError
     return values
-
-
-_MAKERS: dict[str, Callable[[list[Any]], Any]] = {
-    "tuple": tuple,
-    "set": set,
-    "frozenset": frozenset,
-    "slice": _slice,
-    "range": _range,
-}
