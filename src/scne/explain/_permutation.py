@@ -104,7 +104,7 @@ class _ShuffledRows:
         self._inputs[:, columns] = self._rows.inputs[:, columns]
         return self._error(outputs)
 
-    def _output(self, member: int) -> NDArray[np.float64]:
+    def _output(self, member: int) -> Array:
         return mean_output(self._inputs, [self._layers[member]], [self._weights[member]], self._engine)
 
     def _error(self, outputs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
