@@ -15,9 +15,10 @@ from typing import Any
 from scne.disk import sweep_folder
 from scne.paper._data import choose_data
 from scne.paper._experiment import Experiment, Plan, Unit
+from scne.paper._json import read_json, write_json
 from scne.paper._machine import machine, versions
 from scne.paper._registry import EXPERIMENTS
-from scne.paper._results import FORMAT, check_result, read_json, write_json
+from scne.paper._results import FORMAT, check_result, to_json
 from scne.paper._threads import quietly
 from scne.paper._workers import run_in_workers
 from scne.passes import announce
@@ -207,9 +208,9 @@ def _result(experiment: Experiment, plan: Plan, units: list[dict[str, Any]]) -> 
         "versions": versions(),
         "machine": machine(),
         "command": command_line(plan),
-        "tables": parts.tables,
-        "figures": parts.figures,
-        "findings": parts.findings,
+        "tables": to_json(parts.tables),
+        "figures": to_json(parts.figures),
+        "findings": to_json(parts.findings),
     }
     return check_result(result, plan.name)
 

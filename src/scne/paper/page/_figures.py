@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullLocator
 from numpy.typing import NDArray
 
-from scne.paper.page._results import Number, Panel, ResultFigure
+from scne.paper._results import Panel, ResultFigure
 from scne.report import (
     DARK,
     KEY_SIZE,
@@ -218,7 +218,7 @@ def _draw_bars(ax: Axes, panel: Panel, key: Key, room: float) -> None:
 def _draw_boxes(ax: Axes, panel: Panel, room: float) -> None:
     accent, other = line_colors()[:2]
     muted = matplotlib.rcParams["axes.labelcolor"]
-    filled = [(k, values) for k, (_, values) in enumerate(panel.boxes) if values]
+    filled = [(k, box.measured) for k, box in enumerate(panel.boxes) if box.measured]
     if filled:
         ax.boxplot(
             [np.asarray(values, dtype=float) for _, values in filled],
@@ -232,7 +232,7 @@ def _draw_boxes(ax: Axes, panel: Panel, room: float) -> None:
             flierprops={"marker": "o", "markersize": 3.5, "markeredgecolor": muted},
         )
     ax.set_xlim(-0.6, len(panel.boxes) - 0.4)
-    _name_ticks(ax, list(range(len(panel.boxes))), [label for label, _ in panel.boxes], room)
+    _name_ticks(ax, list(range(len(panel.boxes))), [box.label for box in panel.boxes], room)
 
 
 def _draw_heatmap(ax: Axes, panel: Panel, room: float) -> None:
@@ -247,11 +247,11 @@ def _draw_heatmap(ax: Axes, panel: Panel, room: float) -> None:
     ax.spines[:].set_visible(False)
     rows, columns = values.shape
     if panel.x_ticks:
-        _name_ticks(ax, np.linspace(0, columns - 1, len(panel.x_ticks)).tolist(), panel.x_ticks, room - 50)
+        _name_ticks(ax, np.linspace(0, columns - 1, len(panel.x_ticks)).tolist(), _tick_names(panel.x_ticks), room - 50)
     if panel.y_ticks:
         every = -(-len(panel.y_ticks) // 14)
         places = np.linspace(0, rows - 1, len(panel.y_ticks))
-        ax.set_yticks(places[::every], [literal(name) for name in panel.y_ticks[::every]])
+        ax.set_yticks(places[::every], [literal(name) for name in _tick_names(panel.y_ticks[::every])])
     ax.tick_params(length=0)
 
 
@@ -280,6 +280,10 @@ def _draw_legend(canvas: Figure, key: Key) -> None:
         columnspacing=1.4,
         borderaxespad=0.1,
     )
+
+
+def _tick_names(ticks: Sequence[str | float]) -> list[str]:
+    return [tick if isinstance(tick, str) else f"{tick:.6g}" for tick in ticks]
 
 
 def _name_ticks(ax: Axes, places: Sequence[float], names: Sequence[str], room: float) -> None:
@@ -324,12 +328,12 @@ def _thin_ticks(ax: Axes, which: str) -> None:
 
 def _values(kind: str, panel: Panel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if kind == "boxes":
-        return np.empty(0), np.concatenate([to_array(values) for _, values in panel.boxes] or [np.empty(0)])
+        return np.empty(0), np.concatenate([to_array(box.measured) for box in panel.boxes] or [np.empty(0)])
     xs = [to_array(series.x) for series in panel.series] if kind != "bars" else []
     return np.concatenate([*xs, np.empty(0)]), np.concatenate([*(to_array(s.y) for s in panel.series), np.empty(0)])
 
 
-def to_array(values: Sequence[Number | str]) -> NDArray[np.float64]:
+def to_array(values: Sequence[float | str | None]) -> NDArray[np.float64]:
     """Numbers (n,) with NaN for those that are missing.
 
     >>> to_array([1, None]).tolist()

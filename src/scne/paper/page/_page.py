@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 
+from scne.paper._results import Cell, Data, Result, ResultTable
 from scne.paper.page._layout import PaperPage
-from scne.paper.page._results import Cell, Data, Result, ResultTable
 from scne.paper.page._tables import tally
 from scne.paper.page._words import format_seeds, format_setting
 from scne.report import format_duration
@@ -35,9 +35,7 @@ def paper_page(results: Sequence[Result], known: Mapping[str, str] | None = None
     missing = {name: title for name, title in (known or {}).items() if name not in done}
     page = PaperPage("The paper's results beside ours", _lead(results, len(missing)))
     # Addresses are given out first, so that the overview can point to what follows it.
-    addresses = {
-        result.name: [page.address(result.name, table.identifier) for table in result.tables] for result in results
-    }
+    addresses = {result.name: [page.address(result.name, table.id) for table in result.tables] for result in results}
     _overview(page, results, addresses)
     for result in results:
         _experiment(page, result, addresses[result.name])
@@ -125,7 +123,7 @@ def _experiment(page: PaperPage, result: Result, addresses: Sequence[str]) -> No
     for table, address in zip(result.tables, addresses, strict=True):
         page.comparison(table, address, judge=result.comparable)
     for figure in result.figures:
-        page.drawing(figure, page.address(result.name, figure.identifier))
+        page.drawing(figure, page.address(result.name, figure.id))
     page.subsection("How it was run")
     page.command(result.command)
     page.facts(_facts(result))
