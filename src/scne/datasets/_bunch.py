@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from scne.datasets._records import DatasetRecord
+from scne.datasets._records import Columns, DatasetRecord
 from scne.datasets._store import Stored
 
 BATCH_ROWS = 8192
@@ -27,7 +27,7 @@ def stored_bunch(record: DatasetRecord, stored: Stored, *, return_X_y: bool, as_
 
 
 def fill(
-    record: DatasetRecord, n_rows: int, batches: Iterable[pa.RecordBatch]
+    record: Columns, n_rows: int, batches: Iterable[pa.RecordBatch]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Data (n, d) and target (n,) from batches, without a second copy of all rows."""
     data, target = np.empty((n_rows, len(record.features))), np.empty(n_rows)
@@ -42,7 +42,7 @@ def fill(
 
 
 def make_bunch(
-    record: DatasetRecord,
+    record: Columns,
     data: NDArray[np.float64],
     target: NDArray[np.float64],
     description: str,

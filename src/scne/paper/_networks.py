@@ -28,10 +28,12 @@ def base_model(ensemble: str, n_hidden: int, scope: float | None = None) -> SCNR
     """The paper's base model: SC-III under its own criterion, or an RVFL network on [-scope, scope]."""
     if ensemble == "DNNE":
         drawn: RVFLRegressor = DNNERegressor.paper(max_hidden=n_hidden).estimator  # type: ignore[assignment]
-        return drawn.set_params(scope=scope)
+        drawn.set_params(scope=scope)
+        return drawn
     searched: SCNRegressor = SCNERegressor.paper(max_hidden=n_hidden).estimator  # type: ignore[assignment]
     # Single precision from 5,000 rows on, for comparing candidates only: a third of the time, and solves stay double.
-    return searched.set_params(search_dtype="auto")
+    searched.set_params(search_dtype="auto")
+    return searched
 
 
 def paper_ensemble(

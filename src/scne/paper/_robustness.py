@@ -28,24 +28,24 @@ def _assemble(plan: Plan, units: list[Unit]) -> Parts:
     paper = published(plan.dataset)
     lambdas = plan.settings["lambdas"]
     errors = np.array([unit["test"] for unit in units]) / paper.unit
-    columns = {f"{one:.2f}": column for one, column in zip(lambdas, errors.T, strict=True)}
+    labels = [f"{one:.2f}" for one in lambdas]
     panel = Panel(
         title=paper.name,
         x_label="λ",
         y_label=f"test RMSE ({paper.unit:g})",
-        boxes=tuple(Box(label, tuple(column.tolist())) for label, column in columns.items()),
+        boxes=tuple(Box(label, tuple(column.tolist())) for label, column in zip(labels, errors.T, strict=True)),
     )
     caption = (
         "Test errors of SCNE over the repeats for each λ, on the same nodes and rows. Boxes from the first to the "
         "third quartile, a line at the median, bars to the last values within 1.5 box heights, and single points "
         "beyond."
     )
-    shown = {"median": np.median, "lowest": np.min, "highest": np.max}
+    shown = {"median": np.median(errors, axis=0), "lowest": errors.min(axis=0), "highest": errors.max(axis=0)}
     numbers = table(
         "robustness",
         f"Test RMSE of SCNE on {paper.name} for λ near 0.1",
         {name: name for name in shown},
-        [((label,), {name: cell(of(column)) for name, of in shown.items()}) for label, column in columns.items()],
+        [((label,), {name: cell(values[k]) for name, values in shown.items()}) for k, label in enumerate(labels)],
         ("λ",),
         unit=paper.unit,
         note="The paper draws these as box plots and prints no numbers.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -62,7 +63,8 @@ def _caption(table: ResultTable, judge: bool) -> str:
     counted = tally(table.cells())
     words = f"<strong>{inline(end_sentence(table.title))}</strong>"
     if table.unit:
-        words += f" In units of {escape(table.unit)}." if _is_number(table.unit) else f" In {escape(table.unit)}."
+        is_number = re.fullmatch(r"[0-9.]+(e[-+]?[0-9]+)?", table.unit)
+        words += f" In units of {escape(table.unit)}." if is_number else f" In {escape(table.unit)}."
     if not counted.compared:
         return words
     if judge and counted.judged:
@@ -146,11 +148,3 @@ def _verdict(within: bool) -> str:
     sign, word, kind = (WITHIN, "within", "good") if within else (OUTSIDE, "outside", "bad")
     spoken = f'<span aria-hidden="true">{sign}</span><span class="unseen">{word}</span>'
     return f'<span class="{kind}" title="{word}">{spoken}</span>'
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
