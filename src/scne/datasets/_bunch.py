@@ -19,7 +19,7 @@ def stored_bunch(record: DatasetRecord, stored: Stored, *, return_X_y: bool, as_
     # Read ahead, the whole file would lie in memory beside the rows that it becomes.
     with pq.ParquetFile(stored.path, pre_buffer=False) as file:
         data, target = fill(record, file.metadata.num_rows, file.iter_batches(batch_size=BATCH_ROWS))
-    extra: dict[str, Any] = {"origin": stored.origin, "checked": stored.checked}
+    extra: dict[str, object] = {"origin": stored.origin, "checked": stored.checked}
     if record.n_train is not None:
         extra["n_train"] = record.n_train
     description = f"{record.description}\nThese rows came from {stored.origin}.\nVerified: {stored.checked}.\n"
@@ -49,7 +49,7 @@ def make_bunch(
     *,
     return_X_y: bool = False,
     as_frame: bool = False,
-    **extra: Any,
+    **extra: object,
 ) -> Any:
     """The Bunch of a data set, or data and target alone; as pandas objects on request."""
     frame, inputs, outputs = None, data, target

@@ -145,9 +145,17 @@ def _made(record: DatasetRecord, make: Maker, n_rows: int, seed: int) -> Iterato
 
 
 def _bunch(
-    record: DatasetRecord, blocks: Iterator[pa.RecordBatch], n_rows: int, seed: int, what: str, **options: Any
+    record: DatasetRecord,
+    blocks: Iterator[pa.RecordBatch],
+    n_rows: int,
+    seed: int,
+    what: str,
+    *,
+    return_X_y: bool,
+    as_frame: bool,
+    **extra: int,
 ) -> Any:
+    title = f"{record.title}, made up"
+    description = MadeUp.format(title=record.title, line="=" * len(title), n_rows=n_rows, seed=seed, what=what)
     data, target = fill(record, n_rows, blocks)
-    line = "=" * len(f"{record.title}, made up")
-    description = MadeUp.format(title=record.title, line=line, n_rows=n_rows, seed=seed, what=what)
-    return make_bunch(record, data, target, description, **options)
+    return make_bunch(record, data, target, description, return_X_y=return_X_y, as_frame=as_frame, **extra)

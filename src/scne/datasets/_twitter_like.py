@@ -56,7 +56,7 @@ def _course(level: Array, trend: Array, rng: np.random.Generator) -> tuple[Array
     return level[:, None] + trend[:, None] * (steps - 3) + GROWTH + wander + burst, burst[:, -1]
 
 
-def _columns(active: Array, newcomers: Array, rng: np.random.Generator) -> Array:
+def _columns(active: NDArray[np.int64], newcomers: Array, rng: np.random.Generator) -> Array:
     """The eleven groups of seven columns, from the active discussions (NAD) of shape (n, 7)."""
     n_rows = len(active)
     # Replies per discussion: few for most topics, hundreds for some.
@@ -87,9 +87,10 @@ def _columns(active: Array, newcomers: Array, rng: np.random.Generator) -> Array
     return columns.round(6)
 
 
-def _ratio(part: Array, whole: Array) -> Array:
+def _ratio(part: np.ndarray, whole: np.ndarray) -> Array:
     """Zero where there is nothing to divide by, as in the file."""
-    return np.divide(part, whole, out=np.zeros(whole.shape), where=whole > 0)
+    ratio: Array = np.divide(part, whole, out=np.zeros(whole.shape), where=whole > 0)
+    return ratio
 
 
 def _target(last: Array, trend: Array, newcomers: Array, burst: Array, rng: np.random.Generator) -> Array:
@@ -100,4 +101,5 @@ def _target(last: Array, trend: Array, newcomers: Array, burst: Array, rng: np.r
     fresh = newcomers - 6.0 / 10.5
     change = 0.5 * np.tanh(8.0 * trend) * (1.0 + 2.0 * fresh) - 0.6 * burst + 0.6 * fresh - 0.15
     steps = [rng.poisson(np.exp(last + change + 0.15 * rng.normal(size=len(last)))) for _ in range(2)]
-    return np.asarray(steps, dtype=np.float64).mean(axis=0)
+    means: Array = np.mean(steps, axis=0, dtype=np.float64)
+    return means

@@ -68,7 +68,10 @@ def _standard(traits: Array, weights: Array, uneven: float, rng: np.random.Gener
     moved = (weights**2).sum(axis=0)
     own = np.maximum(1.0 - moved, 0.2)
     width = np.exp(uneven * (rng.normal(size=(len(traits), 1)) - uneven))
-    return (traits @ weights + np.sqrt(own) * rng.normal(size=(len(traits), N_TIMBRES))) * width / np.sqrt(moved + own)
+    columns: Array = (
+        (traits @ weights + np.sqrt(own) * rng.normal(size=(len(traits), N_TIMBRES))) * width / np.sqrt(moved + own)
+    )
+    return columns
 
 
 def _averages(traits: Array, rng: np.random.Generator) -> Array:
@@ -100,4 +103,5 @@ def _years(traits: Array, rng: np.random.Generator) -> Array:
     signal = 1.6 * np.tanh(a) + 0.7 * b * c + 0.6 * (d**2 - 1.0) / np.sqrt(2.0) + 0.5 * e
     signal /= np.sqrt(1.6**2 * 0.3943 + 0.7**2 + 0.6**2 + 0.5**2)
     score = np.sqrt(EXPLAINED) * signal + np.sqrt(1.0 - EXPLAINED) * rng.normal(size=len(traits))
-    return np.rint(np.interp(ndtr(score), YEAR_SHARES, YEAR_VALUES))
+    years: Array = np.rint(np.interp(ndtr(score), YEAR_SHARES, YEAR_VALUES))
+    return years

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar, get_args, get_origin, get_type_hints
 from scne.disk import write_whole
 
 T = TypeVar("T")
-_WORDS: dict[Any, str] = {str: "a text", float: "a number", int: "a whole number", bool: "true or false"}
+_WORDS: dict[object, str] = {str: "a text", float: "a number", int: "a whole number", bool: "true or false"}
 
 
 def write_json(path: Path, content: object) -> None:
@@ -77,7 +77,8 @@ def parse(wanted: type[T], value: object, file: object) -> T:
     return found
 
 
-def _object(wanted: Any, value: object, way: str) -> object:
+def _object(wanted: type[object], value: object, way: str) -> object:
+    assert is_dataclass(wanted)
     if not isinstance(value, dict):
         _refuse(way, value, "an object")
     parts, hints = {}, _hints(wanted)
@@ -97,10 +98,12 @@ def _object(wanted: Any, value: object, way: str) -> object:
 _hints = cache(get_type_hints)
 
 
-def _value(wanted: Any, value: object, way: str) -> object:
+def _value(wanted: object, value: object, way: str) -> object:
     kinds = get_args(wanted)
-    if wanted is object or is_dataclass(wanted):
-        return value if wanted is object else _object(wanted, value, way)
+    if wanted is object:
+        return value
+    if isinstance(wanted, type) and is_dataclass(wanted):
+        return _object(wanted, value, way)
     if get_origin(wanted) is tuple:
         if not isinstance(value, list):
             _refuse(way, value, "a list")
@@ -112,7 +115,7 @@ def _value(wanted: Any, value: object, way: str) -> object:
     return _plain(kinds if isinstance(wanted, UnionType) else (wanted,), value, way)
 
 
-def _plain(kinds: tuple[Any, ...], value: object, way: str) -> object:
+def _plain(kinds: tuple[object, ...], value: object, way: str) -> object:
     """A text, a number or a truth value: no truth value is a number, and whole numbers are numbers too."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if type(value) in kinds or (is_number and float in kinds):

@@ -13,7 +13,7 @@ from scne.paper._experiment import Experiment, Parts, Plan, Unit
 from scne.paper._networks import ENSEMBLES, RIDGE, ensemble_errors, joint_weights, table_ensemble
 from scne.paper._published import Published, PublishedError, published
 from scne.paper._results import Cell, Finding, Panel, Reference, ResultFigure, cell, repeated, series, table
-from scne.paper._threads import unit_threads
+from scne.paper._workers import unit_threads
 
 PRINTED = "λ as printed"
 CHOSEN = "λ chosen"

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from scne.estimators import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
 from scne.paper._published import Published
-from scne.paper._threads import unit_threads
+from scne.paper._workers import unit_threads
 
 # The three algorithms of section 3.2 and the plain average, by the names of Tables 8 and 9.
 ALGORITHMS = {

@@ -302,7 +302,7 @@ def to_json(part: object) -> Any:
     return [to_json(value) for value in part] if isinstance(part, tuple | list) else part
 
 
-def check_result(result: Any, where: str = "the result") -> dict[str, Any]:
+def check_result(result: object, where: str = "the result") -> dict[str, Any]:
     """Refuse a result that is not of the agreed form, or lacks an entry that every result has; returns it.
 
     Raises
@@ -327,11 +327,11 @@ def check_result(result: Any, where: str = "the result") -> dict[str, Any]:
     names = [*(one.id for one in read.tables), *(drawn.id for drawn in read.figures)]
     if len(set(names)) < len(names):
         raise ValueError(f"{where}: two tables or figures have the same id.")
+    assert isinstance(result, dict)
     for key, value in to_json(read).items():
         if read.format != FORMAT or value != result[key]:
             raise ValueError(f"{where}: {key} is not as this version of scne writes it in format {FORMAT}.")
-    checked: dict[str, Any] = result
-    return checked
+    return result
 
 
 def read_results(folder: Path) -> list[Result]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import matplotlib
 import numpy as np
@@ -23,6 +24,7 @@ from scne.report import (
     NARROW,
     WIDE,
     Drawing,
+    Theme,
     line_colors,
     literal,
     render_figure,
@@ -49,9 +51,11 @@ class Key:
         self._references: dict[str, int] = {}
         self._handles: dict[str, Artist] = {}
 
-    def place(self, label: str) -> int:
-        """The place of a series in the order in which their labels were met."""
-        return self._series[label]
+    def look(self, label: str) -> tuple[str, str, object]:
+        """Colour, marker and dashes of a series, by its place in the order in which the labels were met."""
+        place, colors = self._series[label], line_colors()
+        dashes = DASHES[place // len(colors) % len(DASHES)]
+        return colors[place % len(colors)], MARKERS[place % len(MARKERS)], dashes
 
     def reference_place(self, label: str) -> int:
         """The place of a line across the panels among its like."""
@@ -74,26 +78,14 @@ class Key:
 
 def render_paper_figure(figure: ResultFigure) -> list[Drawing]:
     """Draw a figure in both themes, with its panels side by side for the desk and below each other for the phone."""
-    wide, narrow = panel_columns(len(figure.panels)), 1
-    width = WIDE if wide == 1 else SEVERAL_WIDE
-    return [
-        Drawing(
-            theme=theme.name,
-            wide=render_figure(
-                lambda canvas: draw_panels(canvas, figure, wide),
-                theme=theme,
-                width=width,
-                height=_height(figure, wide),
-            ),
-            narrow=render_figure(
-                lambda canvas: draw_panels(canvas, figure, narrow),
-                theme=theme,
-                width=NARROW,
-                height=_height(figure, narrow),
-            ),
-        )
-        for theme in (LIGHT, DARK)
-    ]
+    columns = panel_columns(len(figure.panels))
+
+    def render(theme: Theme, columns: int, width: float) -> str:
+        draw = partial(draw_panels, figure=figure, columns=columns)
+        return render_figure(draw, theme=theme, width=width, height=_height(figure, columns))
+
+    width = WIDE if columns == 1 else SEVERAL_WIDE
+    return [Drawing(theme.name, render(theme, columns, width), render(theme, 1, NARROW)) for theme in (LIGHT, DARK)]
 
 
 def panel_columns(count: int) -> int:
@@ -165,15 +157,14 @@ def _draw_content(ax: Axes, kind: str, panel: Panel, key: Key, room: float) -> N
 
 
 def _draw_lines(ax: Axes, panel: Panel, key: Key) -> None:
-    colors = line_colors()
     for series in panel.series:
-        place = key.place(series.label)
+        color, marker, dashes = key.look(series.label)
         line = ax.plot(
             to_array(series.x),
             to_array(series.y),
-            color=colors[place % len(colors)],
-            linestyle=DASHES[place // len(colors) % len(DASHES)],
-            marker=MARKERS[place % len(MARKERS)] if len(series.x) <= MOST_MARKED else "",
+            color=color,
+            linestyle=dashes,
+            marker=marker if len(series.x) <= MOST_MARKED else "",
             markersize=3.8,
             linewidth=1.4,
         )[0]
@@ -181,11 +172,9 @@ def _draw_lines(ax: Axes, panel: Panel, key: Key) -> None:
 
 
 def _draw_scatter(ax: Axes, panel: Panel, key: Key) -> None:
-    colors = line_colors()
     count = sum(len(series.x) for series in panel.series)
     for series in panel.series:
-        place = key.place(series.label)
-        color, marker = colors[place % len(colors)], MARKERS[place % len(MARKERS)]
+        color, marker, _ = key.look(series.label)
         ax.plot(
             to_array(series.x),
             to_array(series.y),
@@ -202,12 +191,10 @@ def _draw_scatter(ax: Axes, panel: Panel, key: Key) -> None:
 
 
 def _draw_bars(ax: Axes, panel: Panel, key: Key, room: float) -> None:
-    colors = line_colors()
     names = list(dict.fromkeys(str(x) for series in panel.series for x in series.x))
     width = min(0.8 / max(len(panel.series), 1), 0.3)
     for k, series in enumerate(panel.series):
-        place = key.place(series.label)
-        color = colors[place % len(colors)]
+        color, _, _ = key.look(series.label)
         at = np.array([names.index(str(x)) for x in series.x]) + (k - (len(panel.series) - 1) / 2) * width
         ax.bar(at, np.nan_to_num(to_array(series.y)), width=0.92 * width, color=color)
         key.show(series.label, Patch(color=color))

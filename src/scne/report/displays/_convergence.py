@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from scne.ncl import Solution
 from scne.report._curves import draw_convergence
 from scne.report._labels import KEY_SIZE, figure_width, literal, shorten
 from scne.report.displays._base import Display, Style, ensemble_of, key_lines, lines_of, restyle
+
+
+class Solved(Protocol):
+    """What is shown of a solve, such as the `solution_` of an ensemble."""
+
+    @property
+    def error_history(self) -> NDArray[np.float64]: ...
+    @property
+    def spectral_radius(self) -> float | None: ...
 
 
 class ConvergenceDisplay(Display):
@@ -105,7 +113,7 @@ class ConvergenceDisplay(Display):
     @classmethod
     def from_solutions(
         cls,
-        solutions: Mapping[str, Solution],
+        solutions: Mapping[str, Solved],
         *,
         reference: float | None = None,
         ax: Axes | None = None,

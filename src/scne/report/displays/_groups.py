@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from scne.explain import GroupImportances, PermutationImportances
 from scne.report._bars import draw_contributions
 from scne.report.displays._base import (
     Display,
@@ -32,6 +31,40 @@ LABELS = {
     "groups": "increase of the RMSE when the group is shuffled",
     "columns": "increase of the RMSE when the column is shuffled",
 }
+
+
+class Rises(Protocol):
+    """By how much the error rose, mean and deviation over repeats; columns may be known by their positions."""
+
+    @property
+    def names(self) -> Sequence[str | int]: ...
+    @property
+    def mean(self) -> NDArray[np.float64]: ...
+    @property
+    def std(self) -> NDArray[np.float64]: ...
+
+
+class Shuffled(Protocol):
+    """What `permutation_importances` gives."""
+
+    @property
+    def columns(self) -> Rises: ...
+    @property
+    def groups(self) -> Rises: ...
+
+
+@runtime_checkable
+class LeftOut(Protocol):
+    """What `group_importances` gives."""
+
+    @property
+    def names(self) -> Sequence[str]: ...
+    @property
+    def error(self) -> float | NDArray[np.float64]: ...
+    @property
+    def errors_without(self) -> NDArray[np.float64]: ...
+    @property
+    def rows(self) -> str: ...
 
 
 class GroupContributionDisplay(Display):
@@ -144,7 +177,7 @@ class GroupContributionDisplay(Display):
     @classmethod
     def from_importances(
         cls,
-        importances: GroupImportances | PermutationImportances,
+        importances: LeftOut | Shuffled,
         *,
         kind: str = "auto",
         output: int = 0,
@@ -162,7 +195,7 @@ class GroupContributionDisplay(Display):
         kind, output, largest, ax, bar_kwargs, errorbar_kwargs
             As in `from_estimator`.
         """
-        if isinstance(importances, GroupImportances):
+        if isinstance(importances, LeftOut):
             kind = "networks"
             names, rises, spreads = importances.names, importances.errors_without - importances.error, None
             label = LABELS[kind].format(rows=importances.rows)
