@@ -1,16 +1,14 @@
 """What an experiment leaves behind, defined once: made by the experiments, kept as JSON, shown on the page."""
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scne.paper._json import parse, read_object
+from scne.paper._json import parse
 
 FORMAT = 1
 # What a panel of each kind of figure shows.
@@ -331,39 +329,4 @@ def check_result(result: object, where: str = "the result") -> dict[str, Any]:
     for key, value in to_json(read).items():
         if read.format != FORMAT or value != result[key]:
             raise ValueError(f"{where}: {key} is not as this version of scne writes it in format {FORMAT}.")
-    return result
-
-
-def read_results(folder: Path) -> list[Result]:
-    """Read every ``*.json`` of a folder, in the order in which experiments stand on the page.
-
-    A file that is cut short or holds something else raises ValueError with a sentence that names it.
-
-    >>> read_results(Path("nowhere"))
-    Traceback (most recent call last):
-        ...
-    FileNotFoundError: There is no folder nowhere with results; `scne paper run` writes them.
-    """
-    if not folder.is_dir():
-        raise FileNotFoundError(f"There is no folder {folder} with results; `scne paper run` writes them.")
-    files = sorted(file for file in folder.glob("*.json") if not file.name.startswith("."))
-    return sorted(map(_read_result, files), key=lambda result: (result.order, result.name))
-
-
-def _read_result(file: Path) -> Result:
-    content = read_object(file)
-    if content.get("format") != FORMAT:
-        raise ValueError(
-            f"{file} cannot be used: its 'format' is {content.get('format')!r:.60}, but this version of scne reads "
-            f"format {FORMAT}."
-        )
-    result = parse(Result, content, file)
-    if result.name != file.stem:
-        raise ValueError(f"{file} cannot be used: its 'name' is {result.name!r}, but the file is called {file.stem!r}.")
-    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", result.name):
-        # It is the section's address on the page and a word of the command.
-        raise ValueError(
-            f"{file} cannot be used: its 'name' is {result.name!r}, but it must be small letters, digits and single "
-            "hyphens."
-        )
     return result
