@@ -20,7 +20,7 @@ from paper_example import KNOWN, ensembles_year, result, table, write_example
 
 from scne.cli._paper import write_report
 from scne.paper import paper_page, read_results
-from scne.paper.page._results import Cell
+from scne.paper._results import Cell
 
 NASTY = "<script>alert('x')</script> & \"quotes\""
 VOID = {"meta", "link", "img", "source", "br"}

@@ -6,7 +6,8 @@ import json
 import pytest
 
 from scne.paper import check_result
-from scne.paper._results import cell, figure, finding, read_json, repeated, series, table, write_json
+from scne.paper._json import read_json, write_json
+from scne.paper._results import Finding, Panel, ResultFigure, cell, repeated, series, table, to_json
 
 
 @pytest.fixture
@@ -28,9 +29,9 @@ def result():
         "versions": {"scne": "0"},
         "machine": {"cores": 2},
         "command": "scne paper run a",
-        "tables": [table("t", "T", {"x": "x"}, [(("row",), {"x": cell(1.0)})], ("name",))],
-        "figures": [figure("f", "F", "lines", [{"series": [series("s", [1, 2], [3, None])]}], "")],
-        "findings": [finding("So it is.", True), finding("By the way.")],
+        "tables": to_json([table("t", "T", {"x": "x"}, [(("row",), {"x": cell(1.0)})], ("name",))]),
+        "figures": to_json([ResultFigure("f", "F", "lines", (Panel(series=(series("s", [1, 2], [3, None]),)),))]),
+        "findings": to_json([Finding("So it is.", True), Finding("By the way.")]),
     }
 
 
@@ -49,7 +50,7 @@ DAMAGE = {
     "share of a row": lambda r: r["data"].update(rows=1.5),
     "not a number": lambda r: r["tables"][0]["rows"][0]["cells"]["x"].update(ours=float("nan")),
     "infinite": lambda r: r["figures"][0]["panels"][0]["series"][0]["y"].append(float("inf")),
-    "cell without column": lambda r: r["tables"][0]["rows"][0]["cells"].update(y=cell(1.0)),
+    "cell without column": lambda r: r["tables"][0]["rows"][0]["cells"].update(y={"ours": 1.0}),
     "no cell": lambda r: r["tables"][0]["rows"][0]["cells"].update(x={"paper": 1.0}),
     "one label too many": lambda r: r["tables"][0]["rows"][0]["labels"].append("more"),
     "unknown kind": lambda r: r["figures"][0].update(kind="pie"),
@@ -82,5 +83,5 @@ def test_a_file_that_is_cut_short_counts_as_missing(tmp_path):
 
 
 def test_spread_of_one_repeat_is_unknown():
-    assert repeated([0.2], 0.1) == {"ours": 2.0}
-    assert repeated([None], 0.1, paper=1.0) == {"ours": None, "paper": 1.0}
+    assert to_json(repeated([0.2], 0.1)) == {"ours": 2.0}
+    assert to_json(repeated([None], 0.1, paper=1.0)) == {"ours": None, "paper": 1.0}

@@ -4,13 +4,12 @@ from scne.datasets._beijing import load_beijing_air
 from scne.datasets._errors import DatasetError
 from scne.datasets._fetch import fetch, partial_bytes
 from scne.datasets._generators import make_twitter_like, make_year_like, twitter_like_blocks, year_like_blocks
-from scne.datasets._groups import TWITTER_GROUPS, YEAR_GROUPS
 from scne.datasets._home import get_data_home
 from scne.datasets._presets import DATASETS, PaperSplit, ZeroOne, paper_groups, paper_scaling, paper_split
 from scne.datasets._records import DatasetRecord, Place, Remote, TextFile
 from scne.datasets._store import Stored, find_stored, write_parquet
-from scne.datasets._twitter import fetch_twitter_buzz
-from scne.datasets._year import fetch_year_prediction, load_year_sample
+from scne.datasets._twitter import TWITTER_GROUPS, fetch_twitter_buzz
+from scne.datasets._year import YEAR_GROUPS, fetch_year_prediction, load_year_sample
 
 __all__ = [
     "DATASETS",

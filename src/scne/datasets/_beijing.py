@@ -2,10 +2,14 @@
 
 import datetime
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+
+from scne.datasets._bunch import make_bunch
+from scne.datasets._records import Columns
 
 _COMPASS = ["N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW"]
 
@@ -16,7 +20,7 @@ GROUPS = {
     "weather": ["TEMP", "PRES", "DEWP", "RAIN", "WSPM", "wind_north", "wind_east"],
     "calendar": ["day_of_year", "weekday", "hour"],
 }
-TARGET = "PM2.5"
+BEIJING = Columns(columns=("PM2.5", *chain.from_iterable(GROUPS.values())), target="PM2.5", groups=GROUPS)
 FIRST_TEST_DAY = datetime.date(2016, 3, 1)
 
 DESCR = """Beijing air quality, station Nongzhanguan
@@ -56,7 +60,6 @@ def load_beijing_air(*, return_X_y: bool = False, as_frame: bool = False) -> Any
     >>> sample.data.shape, list(sample.groups), sample.n_train
     ((33114, 15), ['pollutants', 'weather', 'calendar'], 24816)
     """
-    names = [name for columns in GROUPS.values() for name in columns]
     with files("scne.datasets").joinpath("data/beijing_nongzhanguan.parquet").open("rb") as file:
         table = pq.read_table(file)
     complete = table.drop_null()
@@ -68,27 +71,8 @@ def load_beijing_air(*, return_X_y: bool = False, as_frame: bool = False) -> Any
         "day_of_year": np.array([date.timetuple().tm_yday for date in dates]),
         "weekday": np.array([date.weekday() for date in dates]),
     }
-    columns = {name: derived[name] if name in derived else complete[name].to_numpy() for name in names}
-    data = np.column_stack([columns[name] for name in names]).astype(np.float64)
-    target = complete[TARGET].to_numpy().astype(np.float64)
-    frame = None
-    if as_frame:
-        import pandas as pd
-
-        frame = pd.DataFrame(data, columns=names).assign(**{TARGET: target})
-        data, target = frame[names], frame[TARGET]
-    if return_X_y:
-        return data, target
-    # It takes a second to load, which those who only look for a file need not wait for.
-    from sklearn.utils import Bunch
-
-    return Bunch(
-        data=data,
-        target=target,
-        frame=frame,
-        feature_names=names,
-        target_names=[TARGET],
-        groups={name: list(columns) for name, columns in GROUPS.items()},
-        n_train=sum(date < FIRST_TEST_DAY for date in dates),
-        DESCR=DESCR,
-    )
+    columns = [derived[name] if name in derived else complete[name].to_numpy() for name in BEIJING.features]
+    data = np.column_stack(columns).astype(np.float64)
+    target = complete[BEIJING.target].to_numpy().astype(np.float64)
+    n_train = sum(date < FIRST_TEST_DAY for date in dates)
+    return make_bunch(BEIJING, data, target, DESCR, return_X_y=return_X_y, as_frame=as_frame, n_train=n_train)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from scne.datasets._records import DatasetRecord
+from scne.datasets._records import Columns, DatasetRecord
 from scne.datasets._store import Stored
 
 BATCH_ROWS = 8192
@@ -19,7 +19,7 @@ def stored_bunch(record: DatasetRecord, stored: Stored, *, return_X_y: bool, as_
     # Read ahead, the whole file would lie in memory beside the rows that it becomes.
     with pq.ParquetFile(stored.path, pre_buffer=False) as file:
         data, target = fill(record, file.metadata.num_rows, file.iter_batches(batch_size=BATCH_ROWS))
-    extra: dict[str, Any] = {"origin": stored.origin, "checked": stored.checked}
+    extra: dict[str, object] = {"origin": stored.origin, "checked": stored.checked}
     if record.n_train is not None:
         extra["n_train"] = record.n_train
     description = f"{record.description}\nThese rows came from {stored.origin}.\nVerified: {stored.checked}.\n"
@@ -27,7 +27,7 @@ def stored_bunch(record: DatasetRecord, stored: Stored, *, return_X_y: bool, as_
 
 
 def fill(
-    record: DatasetRecord, n_rows: int, batches: Iterable[pa.RecordBatch]
+    record: Columns, n_rows: int, batches: Iterable[pa.RecordBatch]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Data (n, d) and target (n,) from batches, without a second copy of all rows."""
     data, target = np.empty((n_rows, len(record.features))), np.empty(n_rows)
@@ -42,14 +42,14 @@ def fill(
 
 
 def make_bunch(
-    record: DatasetRecord,
+    record: Columns,
     data: NDArray[np.float64],
     target: NDArray[np.float64],
     description: str,
     *,
     return_X_y: bool = False,
     as_frame: bool = False,
-    **extra: Any,
+    **extra: object,
 ) -> Any:
     """The Bunch of a data set, or data and target alone; as pandas objects on request."""
     frame, inputs, outputs = None, data, target

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +13,10 @@ from scne.datasets._archives import open_member
 from scne.datasets._download import CHUNK, MEGABYTE, discard, download
 from scne.datasets._errors import DatasetError
 from scne.datasets._home import get_data_home
-from scne.datasets._lock import only_one
 from scne.datasets._parse import parquet_batches, svmlight_batches, text_batches
 from scne.datasets._records import DatasetRecord, Place, Remote
 from scne.datasets._store import Stored, find_stored, store
+from scne.disk import lock
 from scne.passes import announce
 
 MIRROR_VARIABLE = "SCNE_DATA_MIRROR"
@@ -78,12 +79,23 @@ def fetch(
                 f"Data not found: {folder / record.file_name} is not there, and download_if_missing is False."
             )
     folder.mkdir(parents=True, exist_ok=True)
-    with only_one(folder / f".{record.name}.lock"):
+    with _only_one(folder / f".{record.name}.lock"):
         if file is not None:
             return _store_file(record, folder, Path(file))
         # Another process may have been quicker.
         found = find_stored(record, folder)
         return found or _from_any(record, folder, places or _usual_places(record), n_retries, delay)
+
+
+@contextmanager
+def _only_one(path: Path) -> Iterator[None]:
+    """Hold the lock on a file, which stays: if it were removed, a third process would lock another of its name."""
+    with open(path, "a+b") as handle:
+        if not lock(handle, wait=False):
+            announce("waiting for another fetch", 0, 1)
+            lock(handle, wait=True)
+            announce("waiting for another fetch", 1, 1)
+        yield
 
 
 def partial_bytes(record: DatasetRecord, home: Path) -> int:

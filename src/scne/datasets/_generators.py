@@ -53,17 +53,7 @@ def year_like_blocks(n_rows: int = YEAR.n_rows, *, seed: int = 0) -> Iterator[pa
 
 
 def twitter_like_blocks(n_rows: int = TWITTER.n_rows, *, seed: int = 0) -> Iterator[pa.RecordBatch]:
-    """Rows like those of Buzz prediction on Twitter, in blocks.
-
-    Parameters
-    ----------
-    n_rows : int
-    seed : int
-
-    Yields
-    ------
-    pyarrow.RecordBatch
-        Of up to 8,192 rows, with the columns of the fetched data set: the target, ``Annotation``, last.
+    """Rows like those of Buzz prediction on Twitter, in blocks as `year_like_blocks` gives; ``Annotation`` is last.
 
     Examples
     --------
@@ -103,16 +93,9 @@ def make_year_like(
     ((1000, 90), 899, ['TA', 'TC-a', 'TC-b', 'TC-c', 'TC-d', 'TC-e', 'TC-f'])
     """
     assert YEAR.n_train is not None
-    return _bunch(
-        YEAR,
-        year_like_blocks(n_rows, seed=seed),
-        n_rows,
-        seed,
-        "song",
-        return_X_y=return_X_y,
-        as_frame=as_frame,
-        n_train=n_rows * YEAR.n_train // YEAR.n_rows,
-    )
+    n_train = n_rows * YEAR.n_train // YEAR.n_rows
+    blocks = year_like_blocks(n_rows, seed=seed)
+    return _bunch(YEAR, blocks, n_rows, seed, "song", return_X_y=return_X_y, as_frame=as_frame, n_train=n_train)
 
 
 def make_twitter_like(
@@ -158,15 +141,21 @@ def _made(record: DatasetRecord, make: Maker, n_rows: int, seed: int) -> Iterato
         # Always a whole block: a shorter one would draw other numbers.
         data, target = make(BLOCK_ROWS, np.random.SeedSequence(seed, spawn_key=(number,)))
         keep = min(BLOCK_ROWS, n_rows - start)
-        columns = dict(zip(record.features, data[:keep].T, strict=True)) | {record.target: target[:keep]}
-        arrays = [pa.array(columns[field.name]).cast(field.type) for field in record.schema]
-        yield pa.RecordBatch.from_arrays(arrays, schema=record.schema)
+        yield record.batch(data[:keep], target[:keep])
 
 
 def _bunch(
-    record: DatasetRecord, blocks: Iterator[pa.RecordBatch], n_rows: int, seed: int, what: str, **options: Any
+    record: DatasetRecord,
+    blocks: Iterator[pa.RecordBatch],
+    n_rows: int,
+    seed: int,
+    what: str,
+    *,
+    return_X_y: bool,
+    as_frame: bool,
+    **extra: int,
 ) -> Any:
+    title = f"{record.title}, made up"
+    description = MadeUp.format(title=record.title, line="=" * len(title), n_rows=n_rows, seed=seed, what=what)
     data, target = fill(record, n_rows, blocks)
-    line = "=" * len(f"{record.title}, made up")
-    description = MadeUp.format(title=record.title, line=line, n_rows=n_rows, seed=seed, what=what)
-    return make_bunch(record, data, target, description, **options)
+    return make_bunch(record, data, target, description, return_X_y=return_X_y, as_frame=as_frame, **extra)

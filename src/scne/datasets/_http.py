@@ -96,4 +96,5 @@ def open_url(request: urllib.request.Request) -> http.client.HTTPResponse:
         _Https,
     ):
         opener.add_handler(handler())
-    return opener.open(request, timeout=TIMEOUT)
+    response: http.client.HTTPResponse = opener.open(request, timeout=TIMEOUT)
+    return response

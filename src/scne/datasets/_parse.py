@@ -57,18 +57,13 @@ def svmlight_batches(stream: BinaryIO, record: DatasetRecord) -> Iterator[pa.Rec
                 )
             except ValueError as error:
                 raise DatasetError(f"The file cannot be read as {record.title} in svmlight form: {error}.") from error
-            yield _batch(inputs.toarray(), target, record)
+            try:
+                batch = record.batch(inputs.toarray(), target)
+            except pa.ArrowInvalid as error:
+                raise DatasetError(f"{record.target} is not what {record.title} has there: {error}.") from error
+            yield batch
         if not piece:
             return
-
-
-def _batch(inputs: np.ndarray, target: np.ndarray, record: DatasetRecord) -> pa.RecordBatch:
-    columns = dict(zip(record.features, inputs.T, strict=True)) | {record.target: target}
-    try:
-        arrays = [pa.array(columns[field.name]).cast(field.type) for field in record.schema]
-    except pa.ArrowInvalid as error:
-        raise DatasetError(f"{record.target} is not what {record.title} has there: {error}.") from error
-    return pa.RecordBatch.from_arrays(arrays, schema=record.schema)
 
 
 def parquet_batches(path: Path, record: DatasetRecord) -> Iterator[pa.RecordBatch]:

@@ -1,11 +1,11 @@
 """The paper's choices for its two data sets: groups, splits and the 0-1 normalisation (sections 4.1 to 4.3)."""
 
 from dataclasses import dataclass
+from typing import Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from scne.datasets._groups import TWITTER_FEATURES, TWITTER_GROUPS, YEAR_FEATURES, YEAR_GROUPS, named
 from scne.datasets._records import DatasetRecord
 from scne.datasets._twitter import TWITTER
 from scne.datasets._year import YEAR
@@ -33,13 +33,21 @@ class PaperSplit:
         return np.sort(np.concatenate([self.train, self.validation]))
 
 
-def _known(name: str) -> str:
+def _record(name: str) -> DatasetRecord:
     if name not in ("year", "twitter"):
         raise ValueError(f"name is {name!r}, but the paper's data sets are 'year' and 'twitter'.")
-    return name
+    return DATASETS[name]
 
 
-def paper_groups(name: str, *, indices: bool = False) -> dict[str, list]:
+@overload
+def paper_groups(name: str, *, indices: Literal[False] = False) -> dict[str, list[str]]: ...
+
+
+@overload
+def paper_groups(name: str, *, indices: Literal[True]) -> dict[str, list[int]]: ...
+
+
+def paper_groups(name: str, *, indices: bool = False) -> dict[str, list[str]] | dict[str, list[int]]:
     """The feature groups of Table 2 ("twitter") or Table 3 ("year").
 
     The paper prints [56,63] for the group NA of Twitter; column 56 belongs to AT, and the group is [57,63].
@@ -63,9 +71,10 @@ def paper_groups(name: str, *, indices: bool = False) -> dict[str, list]:
     >>> paper_groups("twitter", indices=True)["NA"]
     [56, 57, 58, 59, 60, 61, 62]
     """
-    groups, features = (YEAR_GROUPS, YEAR_FEATURES) if _known(name) == "year" else (TWITTER_GROUPS, TWITTER_FEATURES)
-    chosen = groups if indices else named(groups, features)
-    return {group: list(columns) for group, columns in chosen.items()}
+    record = _record(name)
+    if indices:
+        return {group: [record.features.index(column) for column in names] for group, names in record.groups.items()}
+    return {group: list(names) for group, names in record.groups.items()}
 
 
 def paper_split(name: str, n_rows: int | None = None, seed: int = 0) -> PaperSplit:
@@ -101,7 +110,7 @@ def paper_split(name: str, n_rows: int | None = None, seed: int = 0) -> PaperSpl
     >>> len(split.train), len(split.validation), len(split.test), len(split.final)
     (360668, 103047, 51630, 463715)
     """
-    record = DATASETS[_known(name)]
+    record = _record(name)
     n_rows = record.n_rows if n_rows is None else n_rows
     if n_rows < 10:
         raise ValueError(f"n_rows is {n_rows}, but three parts need at least 10 rows.")
@@ -136,16 +145,16 @@ class ZeroOne:
         """x_max - x_min; 1 for a constant column, which becomes 0."""
         return np.where(self.high > self.low, self.high - self.low, 1.0)
 
-    def apply(self, values: NDArray) -> NDArray[np.float64]:
+    def apply(self, values: ArrayLike) -> NDArray[np.float64]:
         """Map values to [0, 1]; those beyond what was seen go beyond it."""
         return (np.asarray(values, dtype=np.float64) - self.low) / self.spread
 
-    def undo(self, values: NDArray) -> NDArray[np.float64]:
+    def undo(self, values: ArrayLike) -> NDArray[np.float64]:
         """Map back to the columns' own units."""
         return np.asarray(values, dtype=np.float64) * self.spread + self.low
 
 
-def paper_scaling(values: NDArray) -> ZeroOne:
+def paper_scaling(values: ArrayLike) -> ZeroOne:
     """The paper's normalisation to [0, 1], of inputs and of the target alike (section 4.3).
 
     The paper chooses "the 0-1 normalization method for data preprocessing", of "all numeric variables", before it

@@ -1,10 +1,11 @@
 """What is known of a public data set: its columns, its size and checksum, and the places that have it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
 import pyarrow as pa
 
 
@@ -71,9 +72,32 @@ class TextFile:
     container: str = ""
 
 
-@dataclass(frozen=True)
-class DatasetRecord:
-    """A data set of numbers with one target.
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """The columns of a data set of numbers with one target.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        All columns in the file's order, the target among them.
+    target : str
+    groups : mapping of str to sequence of str
+        Its sources, by the names of their columns.
+    """
+
+    columns: tuple[str, ...]
+    target: str
+    groups: Mapping[str, Sequence[str]] = field(repr=False)
+
+    @property
+    def features(self) -> list[str]:
+        """Columns to predict from."""
+        return [name for name in self.columns if name != self.target]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetRecord(Columns):
+    """A public data set, whose groups are the sources of the paper.
 
     Attributes
     ----------
@@ -81,15 +105,10 @@ class DatasetRecord:
         What the command line calls it; the Parquet file is called the same.
     title, description : str
         One line, and the text of ``DESCR``.
-    columns : tuple of str
-        All columns in the file's order, the target among them.
-    target : str
     n_rows : int
     text : TextFile
     places : tuple of Place
         Tried in order.
-    groups : mapping of str to tuple of str
-        The sources of the paper, by the names of their columns.
     n_train : int or None
         Rows of the official training block, which come first.
     target_type : str
@@ -102,20 +121,12 @@ class DatasetRecord:
     name: str
     title: str
     description: str
-    columns: tuple[str, ...]
-    target: str
     n_rows: int
     text: TextFile
     places: tuple[Place, ...]
-    groups: Mapping[str, tuple[str, ...]] = field(repr=False)
     n_train: int | None = None
     target_type: str = "float64"
     target_range: tuple[float, float] | None = None
-
-    @property
-    def features(self) -> list[str]:
-        """Columns to predict from."""
-        return [name for name in self.columns if name != self.target]
 
     @property
     def file_name(self) -> str:
@@ -127,3 +138,14 @@ class DatasetRecord:
         """Columns of the Parquet file with their types."""
         kinds = {self.target: pa.type_for_alias(self.target_type)}
         return pa.schema([(name, kinds.get(name, pa.float64())) for name in self.columns])
+
+    def batch(self, inputs: np.ndarray, target: np.ndarray) -> pa.RecordBatch:
+        """Rows of the Parquet file from inputs (n, d) and target (n,)."""
+        columns = dict(zip(self.features, inputs.T, strict=True)) | {self.target: target}
+        arrays = [pa.array(columns[entry.name]).cast(entry.type) for entry in self.schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def named(groups: Mapping[str, range], features: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Groups of columns by the names of their columns."""
+    return {name: tuple(features[column] for column in columns) for name, columns in groups.items()}

@@ -1,12 +1,23 @@
 """Buzz prediction on Twitter: how much a topic will be discussed."""
 
 import os
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from scne.datasets._bunch import stored_bunch
 from scne.datasets._fetch import fetch
-from scne.datasets._groups import TWITTER_FEATURES, TWITTER_GROUPS, named
-from scne.datasets._records import DatasetRecord, Place, Remote, TextFile
+from scne.datasets._records import DatasetRecord, Place, Remote, TextFile, named
+
+#: Table 2: zero-based columns of each group of Twitter, seven weeks of each quantity. The paper prints [56,63] for NA;
+#: column 56 (counted from one) is the last of AT, and the group is [57,63].
+TWITTER_GROUPS: Mapping[str, range] = MappingProxyType(
+    {
+        name: range(7 * i, 7 * i + 7)
+        for i, name in enumerate(("NCD", "AI", "AS(NA)", "BL", "NAC", "AS(NAC)", "CS", "AT", "NA", "ADL", "NAD"))
+    }
+)
+FEATURES = tuple(f"{name}_{week}" for name in TWITTER_GROUPS for week in range(7))
 
 DESCR = """Buzz prediction on Twitter
 ==========================
@@ -27,7 +38,7 @@ TWITTER = DatasetRecord(
     name="twitter",
     title="Buzz prediction on Twitter",
     description=DESCR,
-    columns=(*TWITTER_FEATURES, "Annotation"),
+    columns=(*FEATURES, "Annotation"),
     target="Annotation",
     n_rows=583_250,
     text=TextFile(
@@ -39,7 +50,7 @@ TWITTER = DatasetRecord(
         container="regression.tar.gz",
     ),
     places=(Place("UCI 248", (Remote("https://archive.ics.uci.edu/static/public/248/buzz+in+social+media.zip"),)),),
-    groups=named(TWITTER_GROUPS, TWITTER_FEATURES),
+    groups=named(TWITTER_GROUPS, FEATURES),
 )
 
 
@@ -61,18 +72,8 @@ def fetch_twitter_buzz(
 
     Parameters
     ----------
-    data_home : path or None
-        Where data sets are kept; None: the environment variable ``SCNE_DATA``, else ``~/scne_data``.
-    download_if_missing : bool, default=True
-        If False, raise an `OSError` instead of downloading.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` only.
-    as_frame : bool, default=False
-        Give pandas objects instead of arrays.
-    n_retries : int, default=3
-        Tries after the first that may fail in a row at one place.
-    delay : float, default=1.0
-        Seconds before the first of them; each further wait is twice as long.
+    data_home, download_if_missing, return_X_y, as_frame, n_retries, delay
+        As for `fetch_year_prediction`.
     file : path or None
         ``Twitter.data`` itself, an archive (zip, tar.gz, gz, bz2) or a Parquet file of it that is at hand. It is
         verified, and later calls do not need it.

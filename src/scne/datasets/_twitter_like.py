@@ -10,6 +10,8 @@ data set.
 import numpy as np
 from numpy.typing import NDArray
 
+Array = NDArray[np.float64]
+
 N_STEPS = 7
 # The logarithm of a topic's discussions per step is MEDIAN + SPREAD z - BEND max(z, 0)^2 for a normal z: quartiles at
 # a sixth and the sixfold of the median, but a largest value near 80,000 among half a million.
@@ -26,7 +28,7 @@ ALL_AUTHORS = 600_000.0
 ALL_CONTRIBUTIONS = 1_400_000.0
 
 
-def twitter_like_block(n_rows: int, seed: np.random.SeedSequence) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def twitter_like_block(n_rows: int, seed: np.random.SeedSequence) -> tuple[Array, Array]:
     """Data (n, 77) in the order of Table 2 and targets (n,) of a block of rows."""
     rng = np.random.default_rng(seed)
     popularity = rng.normal(size=n_rows)
@@ -39,7 +41,7 @@ def twitter_like_block(n_rows: int, seed: np.random.SeedSequence) -> tuple[NDArr
     return columns, _target(course[:, -1], trend, newcomers, burst, rng)
 
 
-def _course(level: NDArray, trend: NDArray, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
+def _course(level: Array, trend: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """Logarithm of the expected discussions of each step, shape (n, 7), and how much of the last step is a burst."""
     n_rows = len(level)
     steps = np.arange(N_STEPS)
@@ -54,7 +56,7 @@ def _course(level: NDArray, trend: NDArray, rng: np.random.Generator) -> tuple[N
     return level[:, None] + trend[:, None] * (steps - 3) + GROWTH + wander + burst, burst[:, -1]
 
 
-def _columns(active: NDArray, newcomers: NDArray, rng: np.random.Generator) -> NDArray[np.float64]:
+def _columns(active: NDArray[np.int64], newcomers: Array, rng: np.random.Generator) -> Array:
     """The eleven groups of seven columns, from the active discussions (NAD) of shape (n, 7)."""
     n_rows = len(active)
     # Replies per discussion: few for most topics, hundreds for some.
@@ -85,12 +87,13 @@ def _columns(active: NDArray, newcomers: NDArray, rng: np.random.Generator) -> N
     return columns.round(6)
 
 
-def _ratio(part: NDArray, whole: NDArray) -> NDArray[np.float64]:
+def _ratio(part: np.ndarray, whole: np.ndarray) -> Array:
     """Zero where there is nothing to divide by, as in the file."""
-    return np.divide(part, whole, out=np.zeros(whole.shape), where=whole > 0)
+    ratio: Array = np.divide(part, whole, out=np.zeros(whole.shape), where=whole > 0)
+    return ratio
 
 
-def _target(last: NDArray, trend: NDArray, newcomers: NDArray, burst: NDArray, rng: np.random.Generator) -> NDArray:
+def _target(last: Array, trend: Array, newcomers: Array, burst: Array, rng: np.random.Generator) -> Array:
     """Mean discussions of the two steps that follow.
 
     Not linear in the columns: a trend levels off, a burst fades, and both work harder on a topic with many newcomers.
@@ -98,4 +101,5 @@ def _target(last: NDArray, trend: NDArray, newcomers: NDArray, burst: NDArray, r
     fresh = newcomers - 6.0 / 10.5
     change = 0.5 * np.tanh(8.0 * trend) * (1.0 + 2.0 * fresh) - 0.6 * burst + 0.6 * fresh - 0.15
     steps = [rng.poisson(np.exp(last + change + 0.15 * rng.normal(size=len(last)))) for _ in range(2)]
-    return np.asarray(steps, dtype=np.float64).mean(axis=0)
+    means: Array = np.mean(steps, axis=0, dtype=np.float64)
+    return means

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+Array = NDArray[np.float64]
+
 N_TIMBRES = 12
 N_TRAITS = 6
 # Directions in which the segments of a song spread: more would make its covariances smaller beside its variances.
@@ -32,7 +34,7 @@ EXPLAINED = 0.5
 PAIRS = np.array([(i, i + step) for step in range(1, N_TIMBRES) for i in range(N_TIMBRES - step)]).T
 
 
-def _fixed_weights() -> tuple[NDArray, NDArray, NDArray, NDArray]:
+def _fixed_weights() -> tuple[Array, Array, Array, Array]:
     """Weights that are part of the definition: how traits move averages, log variances and directions."""
     rng = np.random.default_rng(1922)
     averages = rng.normal(size=(N_TRAITS, N_TIMBRES)) * 0.7 / np.sqrt(N_TRAITS)
@@ -48,7 +50,7 @@ def _fixed_weights() -> tuple[NDArray, NDArray, NDArray, NDArray]:
 _TO_AVERAGES, _TO_VARIANCES, _COMMON, _MOVED = _fixed_weights()
 
 
-def year_like_block(n_rows: int, seed: np.random.SeedSequence) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def year_like_block(n_rows: int, seed: np.random.SeedSequence) -> tuple[Array, Array]:
     """Data (n, 90) and years (n,) of a block of rows."""
     rng = np.random.default_rng(seed)
     traits = rng.normal(size=(n_rows, N_TRAITS))
@@ -58,7 +60,7 @@ def year_like_block(n_rows: int, seed: np.random.SeedSequence) -> tuple[NDArray[
     return np.round(data, 5), _years(traits, rng)
 
 
-def _standard(traits: NDArray, weights: NDArray, uneven: float, rng: np.random.Generator) -> NDArray:
+def _standard(traits: Array, weights: Array, uneven: float, rng: np.random.Generator) -> Array:
     """Columns of mean 0 and deviation 1, shape (n, 12): what traits move, and noise of each column.
 
     A song is wide or narrow in all columns at once (by exp(uneven z)), which makes the tails heavier than normal.
@@ -66,20 +68,23 @@ def _standard(traits: NDArray, weights: NDArray, uneven: float, rng: np.random.G
     moved = (weights**2).sum(axis=0)
     own = np.maximum(1.0 - moved, 0.2)
     width = np.exp(uneven * (rng.normal(size=(len(traits), 1)) - uneven))
-    return (traits @ weights + np.sqrt(own) * rng.normal(size=(len(traits), N_TIMBRES))) * width / np.sqrt(moved + own)
+    columns: Array = (
+        (traits @ weights + np.sqrt(own) * rng.normal(size=(len(traits), N_TIMBRES))) * width / np.sqrt(moved + own)
+    )
+    return columns
 
 
-def _averages(traits: NDArray, rng: np.random.Generator) -> NDArray:
+def _averages(traits: Array, rng: np.random.Generator) -> Array:
     standard = _standard(traits, _TO_AVERAGES, 0.25, rng)
     bend = AVERAGE_SKEW / 6.0
     return AVERAGE_MEAN + AVERAGE_SD * (standard + bend * (standard**2 - 1.0)) / np.sqrt(1.0 + 2.0 * bend**2)
 
 
-def _variances(traits: NDArray, rng: np.random.Generator) -> NDArray:
+def _variances(traits: Array, rng: np.random.Generator) -> Array:
     return VARIANCE_MEDIAN * np.exp(VARIANCE_SPREAD * _standard(traits, _TO_VARIANCES, 0.15, rng))
 
 
-def _covariances(traits: NDArray, variances: NDArray, rng: np.random.Generator) -> NDArray:
+def _covariances(traits: Array, variances: Array, rng: np.random.Generator) -> Array:
     """Off-diagonal entries of a covariance matrix that has these variances: R = U U' with rows of length one."""
     n_rows = len(traits)
     moved = (traits @ _MOVED.reshape(N_TRAITS, -1)).reshape(n_rows, N_TIMBRES, N_DIRECTIONS)
@@ -91,11 +96,12 @@ def _covariances(traits: NDArray, variances: NDArray, rng: np.random.Generator) 
     return correlations[:, first, second] * deviations[:, first] * deviations[:, second]
 
 
-def _years(traits: NDArray, rng: np.random.Generator) -> NDArray:
+def _years(traits: Array, rng: np.random.Generator) -> Array:
     a, b, c, d, e, _ = traits.T
     # Each term has mean 0 and, nearly, variance 1 (0.39 for the hyperbolic tangent): a trend that levels off, a
     # product, a bump and a straight part.
     signal = 1.6 * np.tanh(a) + 0.7 * b * c + 0.6 * (d**2 - 1.0) / np.sqrt(2.0) + 0.5 * e
     signal /= np.sqrt(1.6**2 * 0.3943 + 0.7**2 + 0.6**2 + 0.5**2)
     score = np.sqrt(EXPLAINED) * signal + np.sqrt(1.0 - EXPLAINED) * rng.normal(size=len(traits))
-    return np.rint(np.interp(ndtr(score), YEAR_SHARES, YEAR_VALUES))
+    years: Array = np.rint(np.interp(ndtr(score), YEAR_SHARES, YEAR_VALUES))
+    return years

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from scne.fitting import Columns, FittedNetworks, mean_output
 from scne.passes import Engine, announce
-from scne.rows import ArrayRows
+from scne.rows import Array, ArrayRows
 
 Name = str | int
 

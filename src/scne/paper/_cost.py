@@ -14,7 +14,7 @@ from scne.paper._ensembles import table_sizes
 from scne.paper._experiment import Experiment, Parts, Plan, Unit
 from scne.paper._networks import ALGORITHMS, RIDGE
 from scne.paper._published import published, published_memory
-from scne.paper._results import cell, figure, finding, repeated, series, table
+from scne.paper._results import Cell, Finding, Panel, ResultFigure, repeated, series, table
 
 DATASET = "twitter"
 FORMS = {"held": "hidden outputs in memory", "blocks": "rows in blocks"}
@@ -103,16 +103,16 @@ def _assemble(plan: Plan, units: list[Unit]) -> Parts:
                 known = memory["pseudo-inverse" if algorithm == "pseudo-inverse" else "iterative"]
             cells = {
                 # Nothing is solved where only the rows are loaded.
-                "seconds": cell(None) if form == "data" else repeated([one["seconds"] for one in found], 1.0),
+                "seconds": Cell() if form == "data" else repeated([one["seconds"] for one in found], 1.0),
                 "peak": repeated([one["peak"] for one in found], GB, known),
             }
             rows.append(((label, FORMS.get(form, "—"), algorithm), cells))
         for title, key, scale in (("peak memory (GB)", "peak", GB), ("processor time (s)", "seconds", 1.0)):
-            bars = [
-                series(name, list(SOLVERS), [_mean(by_case.get((size, form, way), []), key, scale) for way in SOLVERS])
+            bars = tuple(
+                series(name, SOLVERS, [_mean(by_case.get((size, form, way), []), key, scale) for way in SOLVERS])
                 for form, name in FORMS.items()
-            ]
-            panels.append({"title": f"{label}: {title}", "x_label": "", "y_label": title, "series": bars})
+            )
+            panels.append(Panel(title=f"{label}: {title}", y_label=title, series=bars))
     numbers = table(
         "cost",
         "Time and peak memory of the algorithms",
@@ -123,13 +123,13 @@ def _assemble(plan: Plan, units: list[Unit]) -> Parts:
         "random nodes and solves; its peak holds the rows and the program as well (first line of each size). The "
         "paper's figures are of MATLAB on 8 GB: 7.9 GB for the pseudo-inverse, never beyond 5.4 GB for the others.",
     )
-    drawn = figure(
+    drawn = ResultFigure(
         "figure-cost",
         "Remark 3: peak memory and time",
         "bars",
-        panels,
-        "With all hidden outputs in memory, as the algorithms are written in the paper, and with rows in blocks, as "
-        "the package works.",
+        tuple(panels),
+        caption="With all hidden outputs in memory, as the algorithms are written in the paper, and with rows in "
+        "blocks, as the package works.",
     )
     return Parts([numbers], [drawn], _findings(plan, by_case))
 
@@ -138,7 +138,7 @@ def _mean(found: list[Unit], key: str, scale: float = 1.0) -> float | None:
     return float(np.mean([one[key] for one in found])) / scale if found else None
 
 
-def _findings(plan: Plan, by_case: dict[tuple[int, str, str], list[Unit]]) -> list[dict[str, Any]]:
+def _findings(plan: Plan, by_case: dict[tuple[int, str, str], list[Unit]]) -> list[Finding]:
     findings = []
     for size, facts in enumerate(plan.settings["sizes"]):
         label = f"{facts['rows']:,} rows and {sum(facts['hidden_nodes']):,} nodes"
@@ -146,7 +146,7 @@ def _findings(plan: Plan, by_case: dict[tuple[int, str, str], list[Unit]]) -> li
         whole = peak["held", "pseudo-inverse"]
         most = max(peak.get(("held", way), 0.0) for way in ("block Jacobi", "block Gauss-Seidel"))
         findings.append(
-            finding(
+            Finding(
                 f"{label}, hidden outputs in memory: the pseudo-inverse peaks at {whole:.2f} GB, the iterative methods "
                 f"at {most:.2f} GB at most (a factor of {whole / most:.2f}); in the paper 7.9 and 5.4 GB (1.46).",
                 None if plan.quick else bool(whole > most),
@@ -155,7 +155,7 @@ def _findings(plan: Plan, by_case: dict[tuple[int, str, str], list[Unit]]) -> li
         blocks = max(value for (form, _), value in peak.items() if form == "blocks")
         alone = peak[BASELINE]
         findings.append(
-            finding(
+            Finding(
                 f"{label}, rows in blocks: no algorithm peaks above {blocks:.2f} GB, {blocks - alone:.2f} GB more than "
                 "the rows and the program themselves.",
                 None if plan.quick else bool(blocks < most),

@@ -14,7 +14,7 @@ from scne.ncl import make_solver
 from scne.networks import ACTIVATIONS, draw_nodes
 from scne.paper._held_outputs import coupled_system, uncoupled_system
 from scne.paper._networks import paper_ensemble
-from scne.paper._threads import limit_threads
+from scne.paper._workers import limit_threads
 
 
 def peak_bytes() -> int:

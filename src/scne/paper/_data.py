@@ -107,6 +107,10 @@ class PaperRows:
     n_test: int | None
     dataset: str
 
+    def part(self, positions: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Inputs and target of some of the rows."""
+        return self.inputs[positions], self.target[positions]
+
     def split(self, seed: int) -> PaperSplit:
         """Rows to fit, to watch and to test: 70-15-15 for Twitter, 70-20 and the official rest for Year."""
         n_rows = len(self.target)

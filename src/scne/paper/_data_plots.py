@@ -1,13 +1,11 @@
 """Figures 5 and 6: eighty samples of each data set, as they are and scaled to 0-1 (section 4.3)."""
 
-from typing import Any
-
 import numpy as np
 
 from scne.paper._data import load_rows
 from scne.paper._experiment import Experiment, Parts, Plan, Unit
 from scne.paper._published import DATASETS, published
-from scne.paper._results import figure, finding, numbers
+from scne.paper._results import Finding, Panel, ResultFigure, number
 
 SAMPLES = 80
 FIGURES = {"twitter": 5, "year": 6}
@@ -37,29 +35,32 @@ def _assemble(plan: Plan, units: list[Unit]) -> Parts:
     figures, findings = [], []
     for dataset, unit in zip(DATASETS, units, strict=True):
         name = published(dataset).name
-        axes: dict[str, Any] = {
-            "x_label": "attribute",
-            "y_label": f"{TARGETS[dataset]} of the sample",
-            "x_ticks": list(range(1, unit["columns"] + 1)),
-            "y_ticks": [f"{value:.4g}" for value in unit["target"]],
-        }
-        panels = [
-            {"title": "Original, sign(x) log10(1 + |x|)", "values": [numbers(row) for row in unit["original"]], **axes},
-            {"title": "0-1 normalisation", "values": [numbers(row) for row in unit["scaled"]], **axes},
-        ]
+        shown = {"Original, sign(x) log10(1 + |x|)": unit["original"], "0-1 normalisation": unit["scaled"]}
+        panels = tuple(
+            Panel(
+                title=title,
+                values=tuple(tuple(map(number, row)) for row in values),
+                x_label="attribute",
+                y_label=f"{TARGETS[dataset]} of the sample",
+                x_ticks=tuple(range(1, unit["columns"] + 1)),
+                y_ticks=tuple(f"{value:.4g}" for value in unit["target"]),
+            )
+            for title, values in shown.items()
+        )
         caption = (
             f"{len(unit['target'])} samples in the order of their target, one a line; colour is the value of each "
             "attribute. The paper draws the same as lines in three dimensions."
         )
-        number = FIGURES[dataset]
-        figures.append(figure(f"figure-{number}", f"Figure {number}. The {name} data", "heatmap", panels, caption))
+        place = f"figure-{FIGURES[dataset]}"
+        title = f"Figure {FIGURES[dataset]}. The {name} data"
+        figures.append(ResultFigure(place, title, "heatmap", panels, caption=caption))
         findings.append(
-            finding(
+            Finding(
                 f"{name}: after 0-1 scaling the middle half of the rows lies within {unit['quartile_width']:.4f} of "
                 "the range of a column (median over the columns): the tails take the rest."
             )
         )
-    return Parts([], sorted(figures, key=lambda one: one["id"]), findings)
+    return Parts([], sorted(figures, key=lambda drawn: drawn.id), findings)
 
 
 def experiment() -> Experiment:

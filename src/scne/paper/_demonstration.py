@@ -1,6 +1,7 @@
 """Figure 3: time and agreement of the three algorithms as networks grow, on a small synthetic set (section 3.3)."""
 
 import time
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import combinations
 from typing import Any
@@ -12,7 +13,7 @@ from scne.ncl import BlockGaussSeidel, BlockJacobi, PseudoInverse
 from scne.paper._experiment import Experiment, Parts, Plan, Unit
 from scne.paper._held_outputs import coupled_system, uncoupled_system
 from scne.paper._networks import paper_ensemble
-from scne.paper._results import cell, figure, finding, number, series, table
+from scne.paper._results import Finding, Panel, ResultFigure, cell, number, series, table
 from scne.passes import single_threaded_blas
 
 Array = NDArray[np.float64]
@@ -20,6 +21,12 @@ Array = NDArray[np.float64]
 NAMES = {"A1": "pseudo-inverse", "A2": "block Jacobi", "A3": "block Gauss-Seidel"}
 PAIRS = [f"{one}-{other}" for one, other in combinations(NAMES, 2)]
 RIDGES = {"original": 0.0, "regularised": 0.1}
+# Title and axis of what is drawn.
+SHOWN = {
+    "seconds": ("Time", "seconds"),
+    "correlations": ("Correlation of b", "correlation of B"),
+    "differences": ("Relative difference of b", "relative difference of B"),
+}
 
 
 def synthetic_rows(n_rows: int, seed: int) -> tuple[Array, Array]:
@@ -62,7 +69,7 @@ def _unit(plan: Plan, index: int) -> Unit:
     return result
 
 
-def _compared(blocks: list[Array], target: Array, settings: Any, ridge: float) -> Unit:
+def _compared(blocks: list[Array], target: Array, settings: Mapping[str, Any], ridge: float) -> Unit:
     decorrelation = settings["lambda"]
     limits = {"max_iter": settings["k_max"], "tol": settings["tau"], "step_tol": 0.0, "keep_weights_history": False}
     seconds, weights = {}, {}
@@ -85,7 +92,6 @@ def _compared(blocks: list[Array], target: Array, settings: Any, ridge: float) -
 
 
 def _assemble(plan: Plan, units: list[Unit]) -> Parts:
-    nodes = [unit["nodes"] for unit in units]
     rows = [
         (
             (str(unit["nodes"]), name),
@@ -107,67 +113,53 @@ def _assemble(plan: Plan, units: list[Unit]) -> Parts:
         note="A1 is the pseudo-inverse, A2 block Jacobi, A3 block Gauss-Seidel. Processor time of one thread, from the "
         "hidden outputs to the output weights; the paper draws these as figures and prints no numbers.",
     )
-    panels: list[dict[str, Any]] = []
-    gaps: list[dict[str, Any]] = []
-    for form, ridge in RIDGES.items():
-        title = "original (r = 0)" if ridge == 0 else f"regularised (r = {ridge:g})"
-        panels.append(
-            {
-                "title": f"Time, {title}",
-                "x_label": "hidden nodes L",
-                "y_label": "seconds",
-                "series": [
-                    series(f"{key} {name}", nodes, [unit[form]["seconds"][key] for unit in units])
-                    for key, name in NAMES.items()
-                ],
-            }
-        )
-        for target, key, label, log in (
-            (panels, "correlations", "correlation of B", False),
-            (gaps, "differences", "relative difference of B", True),
-        ):
-            target.append(
-                {
-                    "title": f"{label.capitalize()}, {title}",
-                    "x_label": "hidden nodes L",
-                    "y_label": label,
-                    "y_log": log,
-                    "series": [series(pair, nodes, [unit[form][key][pair] for unit in units]) for pair in PAIRS],
-                }
-            )
     figures = [
-        figure(
+        ResultFigure(
             "figure-3",
             "Section 3.3: comparison of the algorithms as networks grow",
             "lines",
-            panels,
-            "Time of the three algorithms (A1 pseudo-inverse, A2 block Jacobi, A3 block Gauss-Seidel) and correlation "
-            "of their solutions, without (above) and with regularisation (below).",
+            tuple(_panel(units, form, key) for form in RIDGES for key in ("seconds", "correlations")),
+            caption="Time of the three algorithms (A1 pseudo-inverse, A2 block Jacobi, A3 block Gauss-Seidel) and "
+            "correlation of their solutions, without (above) and with regularisation (below).",
         ),
-        figure(
+        ResultFigure(
             "figure-3-differences",
             "How far the solutions lie apart",
             "lines",
-            gaps,
-            "Length of the difference of two solutions over the length of the first. The paper shows correlations "
-            "only.",
+            tuple(_panel(units, form, "differences") for form in RIDGES),
+            caption="Length of the difference of two solutions over the length of the first. The paper shows "
+            "correlations only.",
         ),
     ]
     return Parts([numbers], figures, _findings(plan, units))
 
 
-def _findings(plan: Plan, units: list[Unit]) -> list[dict[str, Any]]:
+def _panel(units: list[Unit], form: str, key: str) -> Panel:
+    """One quantity of all algorithms or pairs over the number of nodes, without or with regularisation."""
+    title, label = SHOWN[key]
+    names = {name: f"{name} {long}" for name, long in NAMES.items()} if key == "seconds" else {p: p for p in PAIRS}
+    nodes = [unit["nodes"] for unit in units]
+    return Panel(
+        title=f"{title}, {form} (r = {RIDGES[form]:g})",
+        x_label="hidden nodes L",
+        y_label=label,
+        y_log=key == "differences",
+        series=tuple(series(long, nodes, [unit[form][key][name] for unit in units]) for name, long in names.items()),
+    )
+
+
+def _findings(plan: Plan, units: list[Unit]) -> list[Finding]:
     last = units[-1]
     regular = [unit["regularised"]["correlations"][pair] for unit in units for pair in PAIRS]
     least = min((value for value in regular if value is not None), default=float("nan"))
     alike = min((unit["original"]["correlations"]["A2-A3"] or 0.0) for unit in units)
     findings = [
-        finding(
+        Finding(
             "With r = 0.1 the solutions of all three algorithms are almost the same at every L: the least correlation "
             f"is {least:.6f}.",
             bool(least > 0.99),
         ),
-        finding(
+        Finding(
             "Without regularisation the two iterations stay with each other: the least correlation of A2 and A3 is "
             f"{alike:.4f}.",
             bool(alike > 0.99),
@@ -178,7 +170,7 @@ def _findings(plan: Plan, units: list[Unit]) -> list[dict[str, Any]]:
     if len(known) > 1:
         lowest = min(known)
         findings.append(
-            finding(
+            Finding(
                 "Without regularisation the pseudo-inverse parts from the iterations as L grows: the correlation of A1 "
                 f"and A2 is {known[0][0]:.4f} at L = {known[0][1]}, {known[-1][0]:.4f} at L = {known[-1][1]}, and at "
                 f"its lowest {lowest[0]:.4f} at L = {lowest[1]}.",
@@ -188,7 +180,7 @@ def _findings(plan: Plan, units: list[Unit]) -> list[dict[str, Any]]:
     for form in RIDGES:
         slow, fast = (last[form]["seconds"][key] for key in ("A1", "A2"))
         findings.append(
-            finding(
+            Finding(
                 f"At L = {last['nodes']} ({form}) the pseudo-inverse takes {slow:.2f} s, block Jacobi {fast:.2f} s, "
                 f"block Gauss-Seidel {last[form]['seconds']['A3']:.2f} s: the iterations are {slow / fast:.1f} times "
                 "faster.",
@@ -199,14 +191,14 @@ def _findings(plan: Plan, units: list[Unit]) -> list[dict[str, Any]]:
     return findings
 
 
-def _overtaking(units: list[Unit]) -> dict[str, Any]:
+def _overtaking(units: list[Unit]) -> Finding:
     """From where on the pseudo-inverse is the slowest of the three, with regularisation; in the paper beyond 2,000."""
     slower = [
         unit["regularised"]["seconds"]["A1"] > max(unit["regularised"]["seconds"][key] for key in ("A2", "A3"))
         for unit in units
     ]
     since = next((unit["nodes"] for k, unit in enumerate(units) if all(slower[k:])), None)
-    return finding(
+    return Finding(
         "With r = 0.1 the pseudo-inverse is not always the slowest at the largest L; in the paper it is beyond L = "
         "2,000."
         if since is None

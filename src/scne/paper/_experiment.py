@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from scne.paper._data import DataChoice
+from scne.paper._results import Finding, ResultFigure, ResultTable
 
 Unit = dict[str, Any]
 # The stream of a seed that belongs to no repeat: splits of the rows, which all repeats share.
@@ -39,6 +40,12 @@ class Plan:
     data: Mapping[str, DataChoice]
     scratch: Path | None = None
 
+    @property
+    def dataset(self) -> str:
+        """The data set of an experiment on a single one."""
+        (dataset,) = self.data
+        return dataset
+
     def unit_seed(self, index: int, *parts: int) -> int:
         """The random_state of unit `index`, or of a part of it; depends on them and the seed alone.
 
@@ -62,9 +69,9 @@ def _derived(*streams: int) -> int:
 class Parts:
     """What an experiment's units come to."""
 
-    tables: list[dict[str, Any]]
-    figures: list[dict[str, Any]]
-    findings: list[dict[str, Any]]
+    tables: list[ResultTable]
+    figures: list[ResultFigure]
+    findings: list[Finding]
 
 
 @dataclass(frozen=True)

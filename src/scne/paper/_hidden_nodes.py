@@ -9,7 +9,7 @@ from scne.paper._data import PaperRows, load_rows
 from scne.paper._experiment import Experiment, Parts, Plan, Unit
 from scne.paper._networks import paper_ensemble
 from scne.paper._published import published
-from scne.paper._results import cell, figure, finding, reference, series, table
+from scne.paper._results import Finding, Panel, Reference, ResultFigure, cell, series, table
 
 TABLES = {"year": 5, "twitter": 4}
 # Down-sampling of section 4.4, and the range of L.
@@ -40,13 +40,13 @@ def sampling_settings(quick: bool) -> dict[str, Any]:
     }
 
 
-def _unit(dataset: str, plan: Plan, index: int) -> Unit:
-    rows = load_rows(plan.data[dataset])
+def _unit(plan: Plan, index: int) -> Unit:
+    rows = load_rows(plan.data[plan.dataset])
     fitted, watched = sampled_rows(rows, plan, index)
-    groups = published(dataset).groups
+    groups = published(plan.dataset).groups
     sizes = [plan.settings["most_nodes"]] * len(groups)
     model = paper_ensemble("SCNE", groups, sizes, [None] * len(groups), plan.unit_seed(index))
-    model.fit(rows.inputs[fitted], rows.target[fitted], X_val=rows.inputs[watched], y_val=rows.target[watched])
+    model.fit(*rows.part(fitted), X_val=rows.inputs[watched], y_val=rows.target[watched])
     searches = [member.search for member in model.members_ if member.search is not None]
     validation = [search.validation_curve for search in searches if search.validation_curve is not None]
     return {
@@ -56,8 +56,8 @@ def _unit(dataset: str, plan: Plan, index: int) -> Unit:
     }
 
 
-def _assemble(dataset: str, plan: Plan, units: list[Unit]) -> Parts:
-    paper = published(dataset)
+def _assemble(plan: Plan, units: list[Unit]) -> Parts:
+    paper = published(plan.dataset)
     names = list(paper.groups)
     found = np.array([unit["nodes"] for unit in units])
     printed = np.array(paper.hidden_runs)
@@ -75,7 +75,7 @@ def _assemble(dataset: str, plan: Plan, units: list[Unit]) -> Parts:
         for m, name in enumerate(names)
     }
     rows.append((("median",), medians))
-    number = TABLES[dataset]
+    number = TABLES[plan.dataset]
     counts = table(
         f"table-{number}",
         f"Table {number}. {paper.name}: hidden nodes with the least validation error",
@@ -86,34 +86,33 @@ def _assemble(dataset: str, plan: Plan, units: list[Unit]) -> Parts:
         note="The spread of a median is the standard deviation of the repeats, here and for the paper's. Repeats of "
         "the paper and ours were drawn independently, so single lines cannot be expected to agree.",
     )
-    return Parts([counts], [_figure(dataset, plan, units)], _findings(dataset, plan, found))
+    return Parts([counts], [_figure(plan, units)], _findings(plan, found))
 
 
-def _figure(dataset: str, plan: Plan, units: list[Unit]) -> dict[str, Any]:
-    paper = published(dataset)
-    m, run = SHOWN[dataset]
+def _figure(plan: Plan, units: list[Unit]) -> ResultFigure:
+    paper = published(plan.dataset)
+    m, run = SHOWN[plan.dataset]
     unit = units[min(run, len(units) - 1)]
     training, validation = (np.array(unit[key][m]) / paper.unit for key in ("training", "validation"))
     nodes = np.arange(1, len(training) + 1).tolist()
     group = list(paper.groups)[m]
-    panel = {
-        "title": f"{paper.name}, {group} (m = {m + 1}), repeat {min(run, len(units) - 1) + 1}",
-        "x_label": "hidden nodes L",
-        "y_label": f"RMSE ({paper.unit:g})",
-        "series": [series("training", nodes, training), series("validation", nodes, validation)],
-        "lines": [reference("x", unit["nodes"][m], f"least validation error at L = {unit['nodes'][m]}")],
-    }
+    panel = Panel(
+        title=f"{paper.name}, {group} (m = {m + 1}), repeat {min(run, len(units) - 1) + 1}",
+        x_label="hidden nodes L",
+        y_label=f"RMSE ({paper.unit:g})",
+        series=(series("training", nodes, training), series("validation", nodes, validation)),
+        lines=(Reference("x", float(unit["nodes"][m]), f"least validation error at L = {unit['nodes'][m]}"),),
+    )
     caption = (
         f"Error on the rows that are fitted and on those that are watched as nodes are added. The paper shows the same "
         f"group and repeat, where L = {paper.hidden_runs[run][m]} came out."
     )
-    return figure(
-        f"figure-8-{dataset}", f"Figure 8. Errors while a network on {paper.name} grows", "lines", [panel], caption
-    )
+    title = f"Figure 8. Errors while a network on {paper.name} grows"
+    return ResultFigure(f"figure-8-{plan.dataset}", title, "lines", (panel,), caption=caption)
 
 
-def _findings(dataset: str, plan: Plan, found: np.ndarray) -> list[dict[str, Any]]:
-    paper = published(dataset)
+def _findings(plan: Plan, found: np.ndarray) -> list[Finding]:
+    paper = published(plan.dataset)
     medians = np.median(found, axis=0)
     most = plan.settings["most_nodes"]
     ours = ", ".join(f"{value:g}" for value in medians)
@@ -124,15 +123,14 @@ def _findings(dataset: str, plan: Plan, found: np.ndarray) -> list[dict[str, Any
     ahead = [name for m, name in enumerate(names) if medians[m] >= medians[place] and m != place]
     beside = f"; not fewer: {', '.join(ahead)}" if ahead else ""
     return [
-        finding(f"Median numbers of nodes: ours {ours}; the paper's {theirs}."),
-        finding(
+        Finding(f"Median numbers of nodes: ours {ours}; the paper's {theirs}."),
+        Finding(
             f"As in the paper, {names[place]} alone wants the most nodes ({medians[place]:g}{beside}).",
             not ahead,
         ),
-        finding(
+        Finding(
             f"{at_end} of {found.size} searches still gained from the last of {most} nodes, so the range of L was "
-            f"{'too short for them' if at_end else 'long enough'}.",
-            None,
+            f"{'too short for them' if at_end else 'long enough'}."
         ),
     ]
 
@@ -151,6 +149,6 @@ def experiment(dataset: str) -> Experiment:
         ),
         datasets=(dataset,),
         settings=lambda quick: {**sampling_settings(quick), "most_nodes": 15 if quick else MOST_NODES},
-        unit=lambda plan, index: _unit(dataset, plan, index),
-        assemble=lambda plan, units: _assemble(dataset, plan, units),
+        unit=_unit,
+        assemble=_assemble,
     )

@@ -1,7 +1,6 @@
 """Beyond the paper: Tables 8 and 9 with lambda chosen over its whole road, and with the package's default."""
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +11,9 @@ from scne.paper._data import PaperRows, load_rows
 from scne.paper._ensembles import table_settings
 from scne.paper._experiment import Experiment, Parts, Plan, Unit
 from scne.paper._networks import ENSEMBLES, RIDGE, ensemble_errors, joint_weights, table_ensemble
-from scne.paper._published import Published, published
-from scne.paper._results import cell, figure, finding, reference, repeated, series, table
-from scne.paper._threads import unit_threads
+from scne.paper._published import Published, PublishedError, published
+from scne.paper._results import Cell, Finding, Panel, Reference, ResultFigure, cell, repeated, series, table
+from scne.paper._workers import unit_threads
 
 PRINTED = "λ as printed"
 CHOSEN = "λ chosen"
@@ -22,10 +21,8 @@ BOTH = "λ and r chosen"
 DEFAULT = "SCNERegressor()"
 
 
-def _unit(dataset: str, plan: Plan, index: int) -> Unit:
-    rows = load_rows(plan.data[dataset])
-    paper = published(dataset)
-    seed = plan.unit_seed(index)
+def _unit(plan: Plan, index: int) -> Unit:
+    rows, paper, seed = load_rows(plan.data[plan.dataset]), published(plan.dataset), plan.unit_seed(index)
     result: Unit = {ensemble: _walked(ensemble, rows, paper, plan, seed) for ensemble in ENSEMBLES}
     result[DEFAULT] = _default(rows, paper, plan, seed)
     return result
@@ -36,16 +33,12 @@ def _walked(ensemble: str, rows: PaperRows, paper: Published, plan: Plan, seed: 
     split = rows.split(plan.shared_seed)
     lambdas = default_decorrelations(len(paper.groups), plan.settings["lambdas"])
     sizes = plan.settings["hidden_nodes"]
-    first = table_ensemble(ensemble, paper, sizes, seed).fit(rows.inputs[split.train], rows.target[split.train])
-    watched = ensemble_errors(
-        first, _path(first, lambdas), rows.inputs[split.validation], rows.target[split.validation]
-    )
-    best = int(watched.argmin())
-    model = table_ensemble(ensemble, paper, sizes, seed).fit(rows.inputs[split.final], rows.target[split.final])
+    first = table_ensemble(ensemble, paper, sizes, seed).fit(*rows.part(split.train))
+    best = int(ensemble_errors(first, _path(first, lambdas), *rows.part(split.validation)).argmin())
+    model = table_ensemble(ensemble, paper, sizes, seed).fit(*rows.part(split.final))
     other = model.reweighted(solver="auto", decorrelation="auto", ridge="auto")
     weights = np.vstack([_path(model, lambdas), joint_weights(model), other.solution_.weights[:, 0]])
-    train = ensemble_errors(model, weights, rows.inputs[split.final], rows.target[split.final]).tolist()
-    test = ensemble_errors(model, weights, rows.inputs[split.test], rows.target[split.test]).tolist()
+    train, test = (ensemble_errors(model, weights, *rows.part(part)).tolist() for part in (split.final, split.test))
     return {
         "train": train[:-2],
         "test": test[:-2],
@@ -66,7 +59,7 @@ def _default(rows: PaperRows, paper: Published, plan: Plan, seed: int) -> list[f
     groups = {name: list(columns) for name, columns in paper.groups.items()}
     networks = plan.settings["default_networks"]
     model = SCNERegressor(groups=groups, n_estimators=networks, random_state=seed, n_jobs=unit_threads())
-    model.fit(rows.inputs[split.final], rows.target[split.final])
+    model.fit(*rows.part(split.final))
     errors = [
         float(np.sqrt(np.mean((model.predict(rows.inputs[part]) - rows.target[part]) ** 2)))
         for part in (split.final, split.test)
@@ -74,8 +67,8 @@ def _default(rows: PaperRows, paper: Published, plan: Plan, seed: int) -> list[f
     return [float(model.decorrelation_), *errors]
 
 
-def _assemble(dataset: str, plan: Plan, units: list[Unit]) -> Parts:
-    paper = published(dataset)
+def _assemble(plan: Plan, units: list[Unit]) -> Parts:
+    paper = published(plan.dataset)
     rows = []
     for ensemble in ENSEMBLES:
         known = paper.error(ensemble, "block Gauss-Seidel")
@@ -84,7 +77,7 @@ def _assemble(dataset: str, plan: Plan, units: list[Unit]) -> Parts:
             rows.append(((ensemble, way), _cells([unit[ensemble][way] for unit in units], paper, printed)))
     rows.append(((DEFAULT, "the package's default"), _cells([unit[DEFAULT] for unit in units], paper, None)))
     numbers = table(
-        f"lambda-road-{dataset}",
+        f"lambda-road-{plan.dataset}",
         f"{paper.name}: ensemble results with λ chosen over its whole road",
         {"lambda": "λ", "train": "training RMSE", "test": "test RMSE"},
         rows,
@@ -96,10 +89,10 @@ def _assemble(dataset: str, plan: Plan, units: list[Unit]) -> Parts:
             "generalised cross-validation. The paper's numbers are those of block Gauss-Seidel."
         ),
     )
-    return Parts([numbers], [_figure(dataset, plan, units)], _findings(units))
+    return Parts([numbers], [_figure(plan, units)], _findings(units))
 
 
-def _cells(triples: list[list[float]], paper: Published, printed: Any) -> dict[str, Any]:
+def _cells(triples: list[list[float]], paper: Published, printed: PublishedError | None) -> dict[str, Cell]:
     values = np.array(triples)
     known = (None,) * 4 if printed is None else (printed.train, printed.train_sd, printed.test, printed.test_sd)
     return {
@@ -109,38 +102,38 @@ def _cells(triples: list[list[float]], paper: Published, printed: Any) -> dict[s
     }
 
 
-def _figure(dataset: str, plan: Plan, units: list[Unit]) -> dict[str, Any]:
-    paper = published(dataset)
+def _figure(plan: Plan, units: list[Unit]) -> ResultFigure:
+    paper = published(plan.dataset)
     n_members = len(paper.groups)
     lambdas = default_decorrelations(n_members, plan.settings["lambdas"])
     default = float(np.mean([unit[DEFAULT][2] for unit in units])) / paper.unit
     panels = []
     for ensemble in ENSEMBLES:
-        lines = [
-            series(label, lambdas, np.mean([unit[ensemble][key] for unit in units], axis=0) / paper.unit)
-            for label, key in (("training", "train"), ("test", "test"))
-        ]
         panels.append(
-            {
-                "title": ensemble,
-                "x_label": "λ",
-                "y_label": f"RMSE ({paper.unit:g})",
-                "series": lines,
-                "lines": [
-                    reference("x", paper.decorrelation, "λ of the paper"),
-                    reference("x", decorrelation_limit(n_members), "M/(M-1)"),
-                    reference("y", default, f"test error of {DEFAULT}"),
-                ],
-            }
+            Panel(
+                title=ensemble,
+                x_label="λ",
+                y_label=f"RMSE ({paper.unit:g})",
+                series=tuple(
+                    series(label, lambdas, np.mean([unit[ensemble][key] for unit in units], axis=0) / paper.unit)
+                    for label, key in (("training", "train"), ("test", "test"))
+                ),
+                lines=(
+                    Reference("x", paper.decorrelation, "λ of the paper"),
+                    Reference("x", decorrelation_limit(n_members), "M/(M-1)"),
+                    Reference("y", default, f"test error of {DEFAULT}"),
+                ),
+            )
         )
     caption = (
         "Errors of the same networks from the plain average (λ = 0) to one joint ridge regression on all nodes "
         "(λ = M/(M-1)), means over the repeats."
     )
-    return figure(f"figure-road-{dataset}", f"The whole road of λ on {paper.name}", "lines", panels, caption)
+    title = f"The whole road of λ on {paper.name}"
+    return ResultFigure(f"figure-road-{plan.dataset}", title, "lines", tuple(panels), caption=caption)
 
 
-def _findings(units: list[Unit]) -> list[dict[str, Any]]:
+def _findings(units: list[Unit]) -> list[Finding]:
     findings = []
     means = {
         (ensemble, way): np.mean([unit[ensemble][way] for unit in units], axis=0)
@@ -150,7 +143,7 @@ def _findings(units: list[Unit]) -> list[dict[str, Any]]:
     for ensemble, way in product(ENSEMBLES, (CHOSEN, BOTH)):
         printed, chosen = means[ensemble, PRINTED], means[ensemble, way]
         findings.append(
-            finding(
+            Finding(
                 f"{ensemble}, {way}: λ = {chosen[0]:.3f} on average gives a lower test error than λ = {printed[0]:g}: "
                 f"{chosen[2]:.5f} against {printed[2]:.5f} ({100 * (chosen[2] / printed[2] - 1):+.2f} %).",
                 bool(chosen[2] < printed[2]),
@@ -159,7 +152,7 @@ def _findings(units: list[Unit]) -> list[dict[str, Any]]:
     default = np.mean([unit[DEFAULT] for unit in units], axis=0)
     best = min(means[ensemble, way][2] for ensemble in ENSEMBLES for way in (CHOSEN, BOTH))
     findings.append(
-        finding(
+        Finding(
             "The package's default has a lower test error than the paper's networks with any λ chosen: "
             f"{default[2]:.5f} against {best:.5f} ({100 * (default[2] / best - 1):+.2f} %).",
             bool(default[2] < best),
@@ -187,6 +180,6 @@ def experiment(dataset: str) -> Experiment:
             # For a quick look two networks instead of the default's own number.
             "default_networks": 2 if quick else SCNERegressor().n_estimators,
         },
-        unit=lambda plan, index: _unit(dataset, plan, index),
-        assemble=lambda plan, units: _assemble(dataset, plan, units),
+        unit=_unit,
+        assemble=_assemble,
     )

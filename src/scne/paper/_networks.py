@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from scne.estimators import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
 from scne.paper._published import Published
-from scne.paper._threads import unit_threads
+from scne.paper._workers import unit_threads
 
 # The three algorithms of section 3.2 and the plain average, by the names of Tables 8 and 9.
 ALGORITHMS = {
@@ -30,9 +30,11 @@ def base_model(ensemble: str, n_hidden: int, scope: float | None = None) -> SCNR
     """The paper's base model: SC-III under its own criterion, or an RVFL network on [-scope, scope]."""
     if ensemble == "DNNE":
         drawn: RVFLRegressor = DNNERegressor.paper(max_hidden=n_hidden).estimator  # type: ignore[assignment]
-        return drawn.set_params(scope=scope, **AS_THEY_ARE)
+        drawn.set_params(scope=scope, **AS_THEY_ARE)
+        return drawn
     searched: SCNRegressor = SCNERegressor.paper(max_hidden=n_hidden).estimator  # type: ignore[assignment]
-    return searched.set_params(**AS_THEY_ARE)
+    searched.set_params(**AS_THEY_ARE)
+    return searched
 
 
 def paper_ensemble(

@@ -1,39 +1,235 @@
-"""What an experiment leaves behind: parts of its result, a check of the whole, and the file."""
+"""What an experiment leaves behind, defined once: made by the experiments, kept as JSON, shown on the page."""
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from scne.disk import write_whole
+from scne.paper._json import parse
 
 FORMAT = 1
-KINDS = ("lines", "boxes", "scatter", "heatmap", "bars")
+# What a panel of each kind of figure shows.
+KINDS = {"lines": "series", "boxes": "boxes", "scatter": "series", "heatmap": "values", "bars": "series"}
 
-_FIELDS: dict[str, type | tuple[type, ...]] = {
-    "format": int,
-    "name": str,
-    "title": str,
-    "section": str,
-    "order": int,
-    "about": str,
-    "data": dict,
-    "quick": bool,
-    "repeats": int,
-    "seeds": list,
-    "settings": dict,
-    "seconds": float,
-    "finished": str,
-    "versions": dict,
-    "machine": dict,
-    "command": str,
-    "tables": list,
-    "figures": list,
-    "findings": list,
-}
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of ours beside the paper's; spreads are standard deviations over repeats.
+
+    What was not measured, or not printed in the paper, is None.
+    """
+
+    ours: float | None = None
+    spread: float | None = None
+    paper: float | None = None
+    paper_spread: float | None = None
+
+    def __post_init__(self) -> None:
+        for key in ("spread", "paper_spread"):
+            if (getattr(self, key) or 0) < 0:
+                raise ValueError(f"has a negative {key!r}")
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the paper's, None where either is missing.
+
+        >>> Cell(ours=3.5, paper=3.0).difference
+        0.5
+        """
+        return None if self.ours is None or self.paper is None else self.ours - self.paper
+
+    @property
+    def within(self) -> bool | None:
+        """Whether ours lies within the paper's spread: |ours - paper| <= 2 sqrt(paper_spread^2 + spread^2).
+
+        None where either number is missing, or where the paper prints no spread to lie within. Numbers in the
+        paper are decimal, so a difference that is equal to the limit up to rounding lies within.
+
+        >>> Cell(ours=1.3, paper=1.1, paper_spread=0.1).within, Cell(ours=1.31, paper=1.1, paper_spread=0.1).within
+        (True, False)
+        """
+        if self.ours is None or self.paper is None or self.paper_spread is None:
+            return None
+        limit = 2 * math.hypot(self.paper_spread, self.spread or 0.0)
+        rounding = 1e-12 * max(abs(self.ours), abs(self.paper))
+        return abs(self.ours - self.paper) <= limit + rounding
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: the key of its cells, and its heading."""
+
+    key: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table; a column without a cell was not measured."""
+
+    labels: tuple[str, ...]
+    cells: Mapping[str, Cell]
+
+    def cell(self, key: str) -> Cell:
+        """The cell in one column."""
+        return self.cells.get(key, Cell())
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """One table of the paper."""
+
+    id: str
+    title: str
+    unit: str
+    note: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    row_headers: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        keys = {column.key for column in self.columns}
+        for key in chain.from_iterable(row.cells for row in self.rows):
+            if key not in keys:
+                raise ValueError(f"has {key!r}, which is none of the table's columns")
+
+    def cells(self) -> list[Cell]:
+        """All cells, row by row."""
+        return [row.cell(column.key) for row in self.rows for column in self.columns]
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line, a cloud of points or a set of bars: ``x`` and ``y`` (n,); bars have texts for ``x``."""
+
+    label: str = ""
+    x: tuple[float | str | None, ...] = ()
+    y: tuple[float | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.y):
+            raise ValueError(f"has {len(self.x)} values of x and {len(self.y)} of y")
+
+
+@dataclass(frozen=True)
+class Box:
+    """What one box of a box plot is drawn from."""
+
+    label: str = ""
+    values: tuple[float | None, ...] = ()
+
+    @property
+    def measured(self) -> list[float]:
+        """The values that there are."""
+        return [value for value in self.values if value is not None]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A straight line across a panel, at a value of one axis."""
+
+    axis: str
+    at: float
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if self.axis not in ("x", "y"):
+            raise ValueError(f"is on the axis {self.axis!r}, but it must be x or y")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes of a figure. Which of ``series``, ``boxes`` and ``values`` is used depends on its kind."""
+
+    title: str = ""
+    values: tuple[tuple[float | None, ...], ...] = ()
+    x_label: str = ""
+    y_label: str = ""
+    x_log: bool = False
+    y_log: bool = False
+    series: tuple[Series, ...] = ()
+    boxes: tuple[Box, ...] = ()
+    x_ticks: tuple[str | float, ...] = ()
+    y_ticks: tuple[str | float, ...] = ()
+    lines: tuple[Reference, ...] = ()
+
+    def __post_init__(self) -> None:
+        for k, row in enumerate(self.values):
+            if len(row) != len(self.values[0]):
+                raise ValueError(f"values[{k}] has {len(row)} values, but values[0] has {len(self.values[0])}")
+
+
+@dataclass(frozen=True)
+class ResultFigure:
+    """One figure of the paper, of a kind of ``KINDS``, with one or more panels."""
+
+    id: str
+    title: str
+    caption: str = field(default="", kw_only=True)
+    kind: str
+    panels: tuple[Panel, ...]
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"is of the kind {self.kind!r}, but it must be one of {', '.join(KINDS)}")
+        if not self.panels:
+            raise ValueError("has no panels")
+        lines = chain.from_iterable(panel.series for panel in self.panels)
+        if self.kind != "bars" and any(isinstance(x, str) for line in lines for x in line.x):
+            raise ValueError(f"has a text for x, but {self.kind} are drawn over numbers")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence on what came out; ``holds`` is None for mere information."""
+
+    text: str
+    holds: bool | None = None
+
+
+@dataclass(frozen=True)
+class Data:
+    """The rows that an experiment ran on; ``substitute`` says that they are not the paper's."""
+
+    name: str = ""
+    rows: int | None = None
+    train: int | None = None
+    test: int | None = None
+    substitute: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One finished experiment."""
+
+    format: int
+    name: str
+    title: str
+    section: str
+    order: float
+    about: str
+    data: Data
+    quick: bool
+    repeats: int | None
+    seeds: tuple[int, ...]
+    settings: Mapping[str, object]
+    seconds: float | None
+    finished: str
+    versions: Mapping[str, object]
+    machine: Mapping[str, object]
+    command: str
+    tables: tuple[ResultTable, ...]
+    figures: tuple[ResultFigure, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the paper's numbers were measured on the same data at the same size, so that a verdict is fair."""
+        return not self.data.substitute and not self.quick
 
 
 def number(value: float | None) -> float | None:
@@ -45,84 +241,67 @@ def number(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def numbers(values: Iterable[float | None]) -> list[float | None]:
-    """Plain numbers for JSON."""
-    return [number(value) for value in values]
-
-
 def cell(
-    ours: float | None,
-    spread: float | None = None,
-    paper: float | None = None,
-    paper_spread: float | None = None,
-) -> dict[str, float | None]:
-    """A cell of a table; what is unknown is left out, except our own number, which is then null.
-
-    >>> cell(1.5, paper=1.25)
-    {'ours': 1.5, 'paper': 1.25}
-    """
-    rest = {"spread": number(spread), "paper": paper, "paper_spread": paper_spread}
-    return {"ours": number(ours), **{key: value for key, value in rest.items() if value is not None}}
+    ours: float | None, spread: float | None = None, paper: float | None = None, paper_spread: float | None = None
+) -> Cell:
+    """A cell of plain numbers."""
+    return Cell(number(ours), number(spread), paper, paper_spread)
 
 
 def repeated(
     values: Iterable[float | None], unit: float, paper: float | None = None, paper_spread: float | None = None
-) -> dict[str, float | None]:
+) -> Cell:
     """A cell with the mean and the standard deviation of repeats, in the paper's unit; None counts as not measured.
 
     >>> repeated([1.0, 3.0], 0.5, paper=4.5)
-    {'ours': 4.0, 'spread': 2.8284271247461903, 'paper': 4.5}
+    Cell(ours=4.0, spread=2.8284271247461903, paper=4.5, paper_spread=None)
     """
     known = np.array([value for value in values if value is not None]) / unit
-    if len(known) == 0:
-        return cell(None, None, paper, paper_spread)
-    return cell(float(known.mean()), float(known.std(ddof=1)) if len(known) > 1 else None, paper, paper_spread)
+    mean = float(known.mean()) if len(known) else None
+    return Cell(mean, float(known.std(ddof=1)) if len(known) > 1 else None, paper, paper_spread)
 
 
 def table(
     identifier: str,
     title: str,
     columns: Mapping[str, str],
-    rows: Sequence[tuple[Sequence[str], Mapping[str, Any]]],
+    rows: Sequence[tuple[Sequence[str], Mapping[str, Cell]]],
     row_headers: Sequence[str],
     *,
     unit: float | str = "",
     note: str = "",
-) -> dict[str, Any]:
+) -> ResultTable:
     """A table: columns are key to label, rows are labels and cells by key."""
-    return {
-        "id": identifier,
-        "title": title,
-        "unit": unit if isinstance(unit, str) else f"{unit:g}",
-        "note": note,
-        "columns": [{"key": key, "label": label} for key, label in columns.items()],
-        "rows": [{"labels": list(labels), "cells": dict(cells)} for labels, cells in rows],
-        "row_headers": list(row_headers),
-    }
+    return ResultTable(
+        identifier,
+        title,
+        unit if isinstance(unit, str) else f"{unit:g}",
+        note,
+        tuple(Column(key, label) for key, label in columns.items()),
+        tuple(Row(tuple(labels), cells) for labels, cells in rows),
+        tuple(row_headers),
+    )
 
 
-def series(label: str, x: Iterable[Any], y: Iterable[float | None]) -> dict[str, Any]:
-    """A line or a set of points."""
-    return {"label": label, "x": [one if isinstance(one, str) else number(one) for one in x], "y": numbers(y)}
+def series(label: str, x: Iterable[float | str], y: Iterable[float | None]) -> Series:
+    """A line or a set of points, of plain numbers."""
+    return Series(label, tuple(one if isinstance(one, str) else number(one) for one in x), tuple(map(number, y)))
 
 
-def reference(axis: str, at: float, label: str) -> dict[str, Any]:
-    """A straight line across a panel."""
-    return {"axis": axis, "at": float(at), "label": label}
+def to_json(part: object) -> Any:
+    """A part of a result as plain values of JSON; of cells and panels only what they have."""
+    if is_dataclass(part):
+        entries = {entry.name: (getattr(part, entry.name), entry.default) for entry in fields(part)}
+        if isinstance(part, Cell | Panel):
+            entries = {name: pair for name, pair in entries.items() if name == "ours" or pair[0] != pair[1]}
+        return {name: to_json(value) for name, (value, _) in entries.items()}
+    if isinstance(part, Mapping):
+        return {key: to_json(value) for key, value in part.items()}
+    return [to_json(value) for value in part] if isinstance(part, tuple | list) else part
 
 
-def figure(identifier: str, title: str, kind: str, panels: Sequence[Mapping[str, Any]], caption: str) -> dict[str, Any]:
-    """A figure of one or more panels."""
-    return {"id": identifier, "title": title, "caption": caption, "kind": kind, "panels": [dict(one) for one in panels]}
-
-
-def finding(text: str, holds: bool | None = None) -> dict[str, Any]:
-    """A sentence on what came out, and whether it is as it should be."""
-    return {"text": text, "holds": None if holds is None else bool(holds)}
-
-
-def check_result(result: Any, where: str = "the result") -> dict[str, Any]:
-    """Refuse a result that is not of the agreed form; returns it.
+def check_result(result: object, where: str = "the result") -> dict[str, Any]:
+    """Refuse a result that is not of the agreed form, or lacks an entry that every result has; returns it.
 
     Raises
     ------
@@ -134,87 +313,20 @@ def check_result(result: Any, where: str = "the result") -> dict[str, Any]:
     >>> check_result({"format": 1}, "a.json")
     Traceback (most recent call last):
         ...
-    ValueError: a.json has no 'name'.
+    ValueError: a.json cannot be used: it has no 'name'.
     """
-    if not isinstance(result, dict):
-        raise ValueError(f"{where} is {type(result).__name__}, but it must be an object.")
-    for key, wanted in _FIELDS.items():
-        _require(key in result, f"{where} has no {key!r}.")
-        value = result[key]
-        right = isinstance(value, int | float) if wanted is float else isinstance(value, wanted)
-        _require(right, f"{where}: {key} is {value!r:.60}, but it must be of the type {wanted}.")
-    _require(result["format"] == FORMAT, f"{where}: format is {result['format']}, but it must be {FORMAT}.")
-    for key in ("name", "note"):
-        _require(isinstance(result["data"].get(key), str), f"{where}: data.{key} must be a text.")
-    for key in ("rows", "train", "test"):
-        _require(isinstance(result["data"].get(key), int), f"{where}: data.{key} must be a whole number.")
-    _require(isinstance(result["data"].get("substitute"), bool), f"{where}: data.substitute must be true or false.")
-    _check_numbers(result, where)
-    for one in result["tables"]:
-        _check_table(one, f"{where}: table {one.get('id')!r}")
-    for one in result["figures"]:
-        _check_figure(one, f"{where}: figure {one.get('id')!r}")
-    for one in result["findings"]:
-        right = isinstance(one.get("text"), str) and "holds" in one and type(one["holds"]) in (bool, type(None))
-        _require(right, f"{where}: a finding must have a text and say whether it holds (true, false or null).")
-    names = [one["id"] for one in (*result["tables"], *result["figures"])]
-    _require(len(set(names)) == len(names), f"{where}: two tables or figures have the same id.")
+    read = parse(Result, result, where)
+    for one in read.tables:
+        if any(len(row.labels) != len(one.row_headers) for row in one.rows):
+            raise ValueError(f"{where}: in table {one.id!r} labels and row headers differ in number.")
+    for drawn in read.figures:
+        if not all(getattr(panel, KINDS[drawn.kind]) for panel in drawn.panels):
+            raise ValueError(f"{where}: in figure {drawn.id!r} a panel has no {KINDS[drawn.kind]}.")
+    names = [*(one.id for one in read.tables), *(drawn.id for drawn in read.figures)]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{where}: two tables or figures have the same id.")
+    assert isinstance(result, dict)
+    for key, value in to_json(read).items():
+        if read.format != FORMAT or value != result[key]:
+            raise ValueError(f"{where}: {key} is not as this version of scne writes it in format {FORMAT}.")
     return result
-
-
-def _check_table(one: dict[str, Any], where: str) -> None:
-    keys = [column["key"] for column in one["columns"]]
-    _require(all(isinstance(one[key], str) for key in ("id", "title", "unit", "note")), f"{where}: a text is missing.")
-    for row in one["rows"]:
-        _require(len(row["labels"]) == len(one["row_headers"]), f"{where}: labels and row headers differ in number.")
-        _require(set(row["cells"]) <= set(keys), f"{where}: a cell has no column.")
-        for name, value in row["cells"].items():
-            known = {"ours", "spread", "paper", "paper_spread"}
-            _require("ours" in value and set(value) <= known, f"{where}: the cell {name!r} is not a cell.")
-
-
-def _check_figure(one: dict[str, Any], where: str) -> None:
-    _require(one["kind"] in KINDS, f"{where}: kind is {one['kind']!r}, but it must be one of {', '.join(KINDS)}.")
-    _require(bool(one["panels"]), f"{where} has no panels.")
-    wanted = {"boxes": "boxes", "heatmap": "values"}.get(one["kind"], "series")
-    for panel in one["panels"]:
-        _require(bool(panel.get(wanted)), f"{where}: a panel has no {wanted}.")
-        for line in panel.get("series", ()):
-            _require(len(line["x"]) == len(line["y"]), f"{where}: {line['label']!r} has unequal numbers of x and y.")
-        for row in panel.get("values", ()):
-            _require(len(row) == len(panel["values"][0]), f"{where}: its rows differ in length.")
-        for line in panel.get("lines", ()):
-            _require(line["axis"] in ("x", "y"), f"{where}: a reference line is on neither axis.")
-
-
-def _check_numbers(value: Any, where: str) -> None:
-    """Plain JSON all the way down, and no NaN."""
-    if isinstance(value, dict):
-        for key, one in value.items():
-            _require(type(key) is str, f"{where}: the key {key!r} is not a text.")
-            _check_numbers(one, where)
-    elif isinstance(value, list):
-        for one in value:
-            _check_numbers(one, where)
-    else:
-        plain = value is None or type(value) in (str, bool, int) or (type(value) is float and math.isfinite(value))
-        _require(plain, f"{where} holds {value!r:.60}, which is no plain value of JSON.")
-
-
-def _require(condition: bool, sentence: str) -> None:
-    if not condition:
-        raise ValueError(sentence)
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file that appears whole or not at all."""
-    text = json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1)
-    write_whole(path, (text + "\n").encode())
-
-
-def read_json(path: Path) -> Any:
-    """What a JSON file holds; None where there is no such file or it is not whole."""
-    try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None

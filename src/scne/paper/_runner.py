@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+import platform
 import re
 import shlex
 import time
@@ -9,18 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from scne.disk import sweep_folder
 from scne.paper._data import choose_data
 from scne.paper._experiment import Experiment, Plan, Unit
-from scne.paper._machine import machine, versions
+from scne.paper._json import read_json, write_json
 from scne.paper._registry import EXPERIMENTS
-from scne.paper._results import FORMAT, check_result, read_json, write_json
-from scne.paper._threads import quietly
-from scne.paper._workers import run_in_workers
-from scne.passes import announce
+from scne.paper._results import FORMAT, check_result, to_json
+from scne.paper._workers import quietly, run_in_workers
+from scne.passes import announce, available_threads
 
 # What an experiment keeps on the way: its units, and arrays for the processes that it starts.
 _PART = re.compile(r"[0-9a-f]+-[0-9]+\.json|.+-(inputs|target)\.npy")
@@ -207,11 +209,43 @@ def _result(experiment: Experiment, plan: Plan, units: list[dict[str, Any]]) -> 
         "versions": versions(),
         "machine": machine(),
         "command": command_line(plan),
-        "tables": parts.tables,
-        "figures": parts.figures,
-        "findings": parts.findings,
+        "tables": to_json(parts.tables),
+        "figures": to_json(parts.figures),
+        "findings": to_json(parts.findings),
     }
     return check_result(result, plan.name)
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that numbers depend on."""
+    names = ("scne", "numpy", "scipy", "scikit-learn")
+    return {**{name: version(name) for name in names}, "python": platform.python_version()}
+
+
+def machine() -> dict[str, Any]:
+    """The machine in words, its cores for this process and its memory."""
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": _processor(),
+        "cores": available_threads(),
+        "memory_gb": round(_memory_bytes() / 2**30),
+    }
+
+
+def _processor() -> str:
+    facts = Path("/proc/cpuinfo")
+    if facts.exists():
+        for line in facts.read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _memory_bytes() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return 0
 
 
 def command_line(plan: Plan) -> str:

@@ -10,7 +10,7 @@ from scne.paper._experiment import Experiment, Parts, Plan, Unit
 from scne.paper._hidden_nodes import sampled_rows, sampling_settings
 from scne.paper._networks import paper_ensemble
 from scne.paper._published import published
-from scne.paper._results import cell, figure, finding, repeated, series, table
+from scne.paper._results import Finding, Panel, ResultFigure, cell, repeated, series, table
 
 TABLES = {"year": 7, "twitter": 6}
 # Each network alone, all but unregularised: the paper uses a pseudo-inverse here.
@@ -19,10 +19,10 @@ RIDGE = 1e-6
 CHANCE = 4.0
 
 
-def _unit(dataset: str, plan: Plan, index: int) -> Unit:
-    rows = load_rows(plan.data[dataset])
+def _unit(plan: Plan, index: int) -> Unit:
+    rows = load_rows(plan.data[plan.dataset])
     fitted, watched = sampled_rows(rows, plan, index)
-    groups = published(dataset).groups
+    groups = published(plan.dataset).groups
     errors = []
     for place, alpha in enumerate(plan.settings["alphas"]):
         model = paper_ensemble(
@@ -35,14 +35,14 @@ def _unit(dataset: str, plan: Plan, index: int) -> Unit:
             solver="naive",
             ridge=plan.settings["ridge"],
         )
-        model.fit(rows.inputs[fitted], rows.target[fitted])
+        model.fit(*rows.part(fitted))
         residuals = model.predict_members(rows.inputs[watched]) - rows.target[watched]
         errors.append(np.sqrt(np.mean(residuals**2, axis=1)).tolist())
     return {"errors": errors}
 
 
-def _assemble(dataset: str, plan: Plan, units: list[Unit]) -> Parts:
-    paper = published(dataset)
+def _assemble(plan: Plan, units: list[Unit]) -> Parts:
+    paper = published(plan.dataset)
     names = list(paper.groups)
     alphas = plan.settings["alphas"]
     errors = np.array([unit["errors"] for unit in units])  # repeats, alphas, groups
@@ -57,7 +57,7 @@ def _assemble(dataset: str, plan: Plan, units: list[Unit]) -> Parts:
     means = errors.mean(axis=0)
     best = [alphas[a] for a in means.argmin(axis=0)]
     chosen = {name: cell(best[m], paper=paper.best_alphas[m]) for m, name in enumerate(names)}
-    number = TABLES[dataset]
+    number = TABLES[plan.dataset]
     tables = [
         table(
             f"table-{number}",
@@ -76,27 +76,27 @@ def _assemble(dataset: str, plan: Plan, units: list[Unit]) -> Parts:
             ("",),
         ),
     ]
-    panel = {
-        "title": paper.name,
-        "x_label": "α",
-        "y_label": f"validation RMSE ({paper.unit:g})",
-        "series": [series(name, alphas, means[:, m] / paper.unit) for m, name in enumerate(names)],
-    }
-    drawn = figure(
-        f"scope-{dataset}",
+    panel = Panel(
+        title=paper.name,
+        x_label="α",
+        y_label=f"validation RMSE ({paper.unit:g})",
+        series=tuple(series(name, alphas, means[:, m] / paper.unit) for m, name in enumerate(names)),
+    )
+    drawn = ResultFigure(
+        f"scope-{plan.dataset}",
         f"Validation error of the RVFL networks on {paper.name} against α",
         "lines",
-        [panel],
-        "Means over the repeats, one line for each group. The paper gives these numbers as a table only.",
+        (panel,),
+        caption="Means over the repeats, one line for each group. The paper gives these numbers as a table only.",
     )
     return Parts(tables, [drawn], _findings(errors))
 
 
-def _findings(errors: np.ndarray) -> list[dict[str, Any]]:
+def _findings(errors: np.ndarray) -> list[Finding]:
     means = errors.mean(axis=0)
     gain = means.max(axis=0) / means.min(axis=0) - 1
     findings = [
-        finding(
+        Finding(
             f"Over the scopes the mean validation error of a network moves by {100 * gain.min():.2f} % to "
             f"{100 * gain.max():.2f} %, depending on the group."
         )
@@ -107,7 +107,7 @@ def _findings(errors: np.ndarray) -> list[dict[str, Any]]:
         standard_error = apart.std(axis=0, ddof=1).mean(axis=0) / np.sqrt(len(errors))
         by_chance = np.ptp(means, axis=0) < CHANCE * standard_error
         findings.append(
-            finding(
+            Finding(
                 f"In {int(by_chance.sum())} of {len(gain)} groups that is less than {CHANCE:g} standard errors of a "
                 "mean, as scopes without any effect would give: there the best α is a matter of chance."
             )
@@ -138,6 +138,6 @@ def experiment(dataset: str) -> Experiment:
         ),
         datasets=(dataset,),
         settings=settings,
-        unit=lambda plan, index: _unit(dataset, plan, index),
-        assemble=lambda plan, units: _assemble(dataset, plan, units),
+        unit=_unit,
+        assemble=_assemble,
     )

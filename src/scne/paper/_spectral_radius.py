@@ -21,7 +21,7 @@ from scne.paper._ensembles import table_sizes
 from scne.paper._experiment import Experiment, Parts, Plan, Unit
 from scne.paper._networks import ENSEMBLES, RIDGE, table_ensemble
 from scne.paper._published import DATASETS, published
-from scne.paper._results import cell, figure, finding, number, reference, series, table
+from scne.paper._results import Finding, Panel, Reference, ResultFigure, cell, number, series, table
 from scne.passes import single_threaded_blas
 
 CASES = [(dataset, ensemble) for dataset in DATASETS for ensemble in ENSEMBLES]
@@ -93,7 +93,7 @@ def _unit(plan: Plan, index: int) -> Unit:
     rows = load_rows(plan.data[dataset])
     split = rows.split(plan.shared_seed)
     model = table_ensemble(ensemble, published(dataset), plan.settings["hidden_nodes"][dataset], plan.unit_seed(0))
-    model.fit(rows.inputs[split.final], rows.target[split.final])
+    model.fit(*rows.part(split.final))
     # Many small products: threads would wait for each other more than they work.
     with single_threaded_blas():
         return _measured(model.system_, plan.settings["lambdas"])
@@ -114,26 +114,27 @@ def _measured(system: EnsembleSystem, n_lambdas: int) -> Unit:
 def _assemble(plan: Plan, units: list[Unit]) -> Parts:
     rows, panels = [], []
     for (dataset, ensemble), unit in zip(CASES, units, strict=True):
-        title = f"{published(dataset).name}, {ensemble}"
-        cells = {name: cell(unit["bounds"][name]) for name in (*BOUNDS, "theta_zero")}
+        name = published(dataset).name
+        cells = {bound: cell(unit["bounds"][bound]) for bound in (*BOUNDS, "theta_zero")}
         cells["crossing"] = cell(_crossing(unit))
         cells["apart"] = cell(_largest_gap(unit))
-        rows.append(((published(dataset).name, ensemble), cells))
-        lines = [reference("y", 1.0, "convergence below 1")]
-        lines += [reference("x", unit["bounds"][name], label) for name, label in BOUNDS.items()]
+        rows.append(((name, ensemble), cells))
         panels.append(
-            {
-                "title": title,
-                "x_label": "λ",
-                "y_label": "spectral radius",
-                "y_log": True,
-                "series": [
+            Panel(
+                title=f"{name}, {ensemble}",
+                x_label="λ",
+                y_label="spectral radius",
+                y_log=True,
+                series=(
                     series("predicted", unit["lambdas"], unit["predicted"]),
                     series("observed, any start", unit["lambdas"], unit["observed"]),
                     series("observed, from the naive start", unit["lambdas"], unit["from_naive"]),
-                ],
-                "lines": lines,
-            }
+                ),
+                lines=(
+                    Reference("y", 1.0, "convergence below 1"),
+                    *(Reference("x", unit["bounds"][bound], label) for bound, label in BOUNDS.items()),
+                ),
+            )
         )
     bounds = table(
         "bounds",
@@ -154,7 +155,8 @@ def _assemble(plan: Plan, units: list[Unit]) -> Parts:
         "the factor by which a sweep multiplies the error of a random start (observed), and by which Algorithm 2 "
         "multiplies its step on average over its first sweeps from the naive ensemble."
     )
-    drawn = figure("radius", "Predicted and observed spectral radius of block Jacobi", "lines", panels, caption)
+    title = "Predicted and observed spectral radius of block Jacobi"
+    drawn = ResultFigure("radius", title, "lines", tuple(panels), caption=caption)
     return Parts([bounds], [drawn], _findings(units))
 
 
@@ -167,10 +169,11 @@ def _crossing(unit: Unit) -> float | None:
 
 
 def _largest_gap(unit: Unit) -> float:
-    return max(abs(seen / told - 1) for told, seen in zip(unit["predicted"], unit["observed"], strict=True))
+    pairs = zip(unit["predicted"], unit["observed"], strict=True)
+    return float(max(abs(seen / told - 1) for told, seen in pairs))
 
 
-def _findings(units: list[Unit]) -> list[dict[str, Any]]:
+def _findings(units: list[Unit]) -> list[Finding]:
     gap = max(map(_largest_gap, units))
     seen = [(unit["bounds"], *pair) for unit in units for pair in zip(unit["lambdas"], unit["observed"], strict=True)]
     below = all(radius < 1 for bounds, one, radius in seen if one < bounds["jacobi_any_data"])
@@ -179,16 +182,16 @@ def _findings(units: list[Unit]) -> list[dict[str, Any]]:
     first = units[0]["from_naive"][0], units[0]["observed"][0]
     faster = "" if first[0] is None else f" ({first[0]:.3f} against {first[1]:.3f} for the first λ and ensemble)"
     return [
-        finding(
+        Finding(
             f"The predicted spectral radius is the observed one: the largest relative gap is {gap:.1e}.", gap < 1e-2
         ),
-        finding("Block Jacobi converged for every λ below the bound that needs no data, M²/(2(M-1)²).", below),
-        finding("The exact bound parts the λ at which block Jacobi converged from those at which it diverged.", right),
-        finding(
+        Finding("Block Jacobi converged for every λ below the bound that needs no data, M²/(2(M-1)²).", below),
+        Finding("The exact bound parts the λ at which block Jacobi converged from those at which it diverged.", right),
+        Finding(
             f"The paper's bound allows {100 * min(loose):.2g} % to {100 * max(loose):.2g} % of the λ that block Jacobi "
             "really allows on these data."
         ),
-        finding(
+        Finding(
             "From the naive start the first sweeps do better than the spectral radius" + faster + ": where all "
             "networks agree, the naive ensemble is right already, and that is the direction in which the iteration is "
             "slowest."

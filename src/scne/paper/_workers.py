@@ -1,21 +1,47 @@
-"""Units of work in other processes: each with its share of the cores, and none that outlives us."""
+"""Units of work: how many threads one may use, what it keeps to itself, and processes none of which outlives us."""
 
 import multiprocessing
 import os
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TypeVar
 
-from scne.paper._threads import limit_threads
-from scne.passes import available_threads, single_threaded_blas
+from sklearn.exceptions import ConvergenceWarning
+
+from scne.passes import available_threads, listening, single_threaded_blas
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+_threads: list[int] = []
+
+
+def unit_threads() -> int:
+    """Threads of each fit in this process: all cores, or a worker's share of them."""
+    return _threads[-1] if _threads else available_threads()
+
+
+def limit_threads(n_threads: int) -> None:
+    """Give this process a share of the cores."""
+    _threads[:] = [n_threads]
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Leave out the steps of single fits, and the warning that k_max was reached: the paper means to reach it."""
+    with warnings.catch_warnings(), listening(lambda step: None):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
 
 
 def run_in_workers(
-    task: Callable[[Any, int], Any], argument: Any, indices: Sequence[int], jobs: int
-) -> Iterator[tuple[int, Any]]:
+    task: Callable[[T, int], R], argument: T, indices: Sequence[int], jobs: int
+) -> Iterator[tuple[int, R]]:
     """task(argument, index) for every index, on `jobs` processes, as they end.
 
     When the caller stops, by an error or by Ctrl-C, processes that are still at work are ended with it.
@@ -32,7 +58,7 @@ def run_in_workers(
     done = False
     try:
         with _without_ctrl_c():
-            waiting: dict[Future[Any], int] = {pool.submit(task, argument, index): index for index in indices}
+            waiting: dict[Future[R], int] = {pool.submit(task, argument, index): index for index in indices}
         while waiting:
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 yield waiting.pop(future), future.result()

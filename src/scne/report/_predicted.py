@@ -6,6 +6,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgb
+from matplotlib.image import AxesImage
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from numpy.typing import ArrayLike, NDArray
 
@@ -54,15 +55,10 @@ def draw_predicted(ax: Axes, truth: ArrayLike, prediction: ArrayLike, *, target:
     ax.set_ylabel(f"predicted {name}")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
-    # Inset, so that the bar is exactly as tall as the square and follows it.
-    bar = ax.inset_axes((1.04, 0.0, 0.035, 1.0))
-    colorbar = ax.figure.colorbar(image, cax=bar)
-    colorbar.outline.set_visible(False)
-    colorbar.set_label("rows in a cell")
+    bar = draw_color_bar(ax, image, "rows in a cell")
     bar.yaxis.set_major_locator(LogLocator(numticks=6))
     bar.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_number(round(value))))
     bar.yaxis.set_minor_locator(NullLocator())
-    bar.tick_params(length=0)
     if outside:
         ax.annotate(
             f"{format_number(outside)} of {format_number(len(truth))} rows are not shown",
@@ -73,6 +69,16 @@ def draw_predicted(ax: Axes, truth: ArrayLike, prediction: ArrayLike, *, target:
             size=KEY_SIZE,
             color=muted,
         )
+
+
+def draw_color_bar(ax: Axes, image: AxesImage, label: str) -> Axes:
+    """Draw what the colours mean beside square axes: inset, so that the bar is as tall as the square and follows it."""
+    bar = ax.inset_axes((1.04, 0.0, 0.035, 1.0))
+    colorbar = ax.figure.colorbar(image, cax=bar)
+    colorbar.outline.set_visible(False)
+    colorbar.set_label(label)
+    bar.tick_params(length=0)
+    return bar
 
 
 def shared_range(truth: NDArray[np.float64], prediction: NDArray[np.float64]) -> tuple[float, float]:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from scne import RVFLRegressor, open_rows
 from scne.paper import read_results
-from scne.paper._results import cell, figure, finding, series, table
+from scne.paper._results import Finding, Panel, ResultFigure, cell, series, table, to_json
 from scne.rows import read_groups
 
 from .byte_mutations import mutated
@@ -162,9 +162,9 @@ def _result() -> dict:
         "versions": {"scne": "0"},
         "machine": {"cores": 2},
         "command": "scne paper run a",
-        "tables": [table("t", "T", {"x": "x"}, [(("row",), {"x": cell(1.0)})], ("name",))],
-        "figures": [figure("f", "F", "lines", [{"series": [series("s", [1, 2], [3, None])]}], "")],
-        "findings": [finding("So it is.", True)],
+        "tables": to_json([table("t", "T", {"x": "x"}, [(("row",), {"x": cell(1.0)})], ("name",))]),
+        "figures": to_json([ResultFigure("f", "F", "lines", (Panel(series=(series("s", [1, 2], [3, None]),)),))]),
+        "findings": to_json([Finding("So it is.", True)]),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import matplotlib
 import numpy as np
@@ -15,7 +16,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullLocator
 from numpy.typing import NDArray
 
-from scne.paper.page._results import Number, Panel, ResultFigure
+from scne.paper._results import Panel, ResultFigure
 from scne.report import (
     DARK,
     KEY_SIZE,
@@ -23,6 +24,7 @@ from scne.report import (
     NARROW,
     WIDE,
     Drawing,
+    Theme,
     line_colors,
     literal,
     render_figure,
@@ -49,9 +51,11 @@ class Key:
         self._references: dict[str, int] = {}
         self._handles: dict[str, Artist] = {}
 
-    def place(self, label: str) -> int:
-        """The place of a series in the order in which their labels were met."""
-        return self._series[label]
+    def look(self, label: str) -> tuple[str, str, object]:
+        """Colour, marker and dashes of a series, by its place in the order in which the labels were met."""
+        place, colors = self._series[label], line_colors()
+        dashes = DASHES[place // len(colors) % len(DASHES)]
+        return colors[place % len(colors)], MARKERS[place % len(MARKERS)], dashes
 
     def reference_place(self, label: str) -> int:
         """The place of a line across the panels among its like."""
@@ -74,26 +78,14 @@ class Key:
 
 def render_paper_figure(figure: ResultFigure) -> list[Drawing]:
     """Draw a figure in both themes, with its panels side by side for the desk and below each other for the phone."""
-    wide, narrow = panel_columns(len(figure.panels)), 1
-    width = WIDE if wide == 1 else SEVERAL_WIDE
-    return [
-        Drawing(
-            theme=theme.name,
-            wide=render_figure(
-                lambda canvas: draw_panels(canvas, figure, wide),
-                theme=theme,
-                width=width,
-                height=_height(figure, wide),
-            ),
-            narrow=render_figure(
-                lambda canvas: draw_panels(canvas, figure, narrow),
-                theme=theme,
-                width=NARROW,
-                height=_height(figure, narrow),
-            ),
-        )
-        for theme in (LIGHT, DARK)
-    ]
+    columns = panel_columns(len(figure.panels))
+
+    def render(theme: Theme, columns: int, width: float) -> str:
+        draw = partial(draw_panels, figure=figure, columns=columns)
+        return render_figure(draw, theme=theme, width=width, height=_height(figure, columns))
+
+    width = WIDE if columns == 1 else SEVERAL_WIDE
+    return [Drawing(theme.name, render(theme, columns, width), render(theme, 1, NARROW)) for theme in (LIGHT, DARK)]
 
 
 def panel_columns(count: int) -> int:
@@ -165,15 +157,14 @@ def _draw_content(ax: Axes, kind: str, panel: Panel, key: Key, room: float) -> N
 
 
 def _draw_lines(ax: Axes, panel: Panel, key: Key) -> None:
-    colors = line_colors()
     for series in panel.series:
-        place = key.place(series.label)
+        color, marker, dashes = key.look(series.label)
         line = ax.plot(
             to_array(series.x),
             to_array(series.y),
-            color=colors[place % len(colors)],
-            linestyle=DASHES[place // len(colors) % len(DASHES)],
-            marker=MARKERS[place % len(MARKERS)] if len(series.x) <= MOST_MARKED else "",
+            color=color,
+            linestyle=dashes,
+            marker=marker if len(series.x) <= MOST_MARKED else "",
             markersize=3.8,
             linewidth=1.4,
         )[0]
@@ -181,11 +172,9 @@ def _draw_lines(ax: Axes, panel: Panel, key: Key) -> None:
 
 
 def _draw_scatter(ax: Axes, panel: Panel, key: Key) -> None:
-    colors = line_colors()
     count = sum(len(series.x) for series in panel.series)
     for series in panel.series:
-        place = key.place(series.label)
-        color, marker = colors[place % len(colors)], MARKERS[place % len(MARKERS)]
+        color, marker, _ = key.look(series.label)
         ax.plot(
             to_array(series.x),
             to_array(series.y),
@@ -202,12 +191,10 @@ def _draw_scatter(ax: Axes, panel: Panel, key: Key) -> None:
 
 
 def _draw_bars(ax: Axes, panel: Panel, key: Key, room: float) -> None:
-    colors = line_colors()
     names = list(dict.fromkeys(str(x) for series in panel.series for x in series.x))
     width = min(0.8 / max(len(panel.series), 1), 0.3)
     for k, series in enumerate(panel.series):
-        place = key.place(series.label)
-        color = colors[place % len(colors)]
+        color, _, _ = key.look(series.label)
         at = np.array([names.index(str(x)) for x in series.x]) + (k - (len(panel.series) - 1) / 2) * width
         ax.bar(at, np.nan_to_num(to_array(series.y)), width=0.92 * width, color=color)
         key.show(series.label, Patch(color=color))
@@ -218,7 +205,7 @@ def _draw_bars(ax: Axes, panel: Panel, key: Key, room: float) -> None:
 def _draw_boxes(ax: Axes, panel: Panel, room: float) -> None:
     accent, other = line_colors()[:2]
     muted = matplotlib.rcParams["axes.labelcolor"]
-    filled = [(k, values) for k, (_, values) in enumerate(panel.boxes) if values]
+    filled = [(k, box.measured) for k, box in enumerate(panel.boxes) if box.measured]
     if filled:
         ax.boxplot(
             [np.asarray(values, dtype=float) for _, values in filled],
@@ -232,7 +219,7 @@ def _draw_boxes(ax: Axes, panel: Panel, room: float) -> None:
             flierprops={"marker": "o", "markersize": 3.5, "markeredgecolor": muted},
         )
     ax.set_xlim(-0.6, len(panel.boxes) - 0.4)
-    _name_ticks(ax, list(range(len(panel.boxes))), [label for label, _ in panel.boxes], room)
+    _name_ticks(ax, list(range(len(panel.boxes))), [box.label for box in panel.boxes], room)
 
 
 def _draw_heatmap(ax: Axes, panel: Panel, room: float) -> None:
@@ -247,11 +234,11 @@ def _draw_heatmap(ax: Axes, panel: Panel, room: float) -> None:
     ax.spines[:].set_visible(False)
     rows, columns = values.shape
     if panel.x_ticks:
-        _name_ticks(ax, np.linspace(0, columns - 1, len(panel.x_ticks)).tolist(), panel.x_ticks, room - 50)
+        _name_ticks(ax, np.linspace(0, columns - 1, len(panel.x_ticks)).tolist(), _tick_names(panel.x_ticks), room - 50)
     if panel.y_ticks:
         every = -(-len(panel.y_ticks) // 14)
         places = np.linspace(0, rows - 1, len(panel.y_ticks))
-        ax.set_yticks(places[::every], [literal(name) for name in panel.y_ticks[::every]])
+        ax.set_yticks(places[::every], [literal(name) for name in _tick_names(panel.y_ticks[::every])])
     ax.tick_params(length=0)
 
 
@@ -280,6 +267,10 @@ def _draw_legend(canvas: Figure, key: Key) -> None:
         columnspacing=1.4,
         borderaxespad=0.1,
     )
+
+
+def _tick_names(ticks: Sequence[str | float]) -> list[str]:
+    return [tick if isinstance(tick, str) else f"{tick:.6g}" for tick in ticks]
 
 
 def _name_ticks(ax: Axes, places: Sequence[float], names: Sequence[str], room: float) -> None:
@@ -324,12 +315,12 @@ def _thin_ticks(ax: Axes, which: str) -> None:
 
 def _values(kind: str, panel: Panel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if kind == "boxes":
-        return np.empty(0), np.concatenate([to_array(values) for _, values in panel.boxes] or [np.empty(0)])
+        return np.empty(0), np.concatenate([to_array(box.measured) for box in panel.boxes] or [np.empty(0)])
     xs = [to_array(series.x) for series in panel.series] if kind != "bars" else []
     return np.concatenate([*xs, np.empty(0)]), np.concatenate([*(to_array(s.y) for s in panel.series), np.empty(0)])
 
 
-def to_array(values: Sequence[Number | str]) -> NDArray[np.float64]:
+def to_array(values: Sequence[float | str | None]) -> NDArray[np.float64]:
     """Numbers (n,) with NaN for those that are missing.
 
     >>> to_array([1, None]).tolist()

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from html import escape
 from itertools import count
 
+from scne.paper._results import Finding, ResultFigure, ResultTable
 from scne.paper.page._figures import render_paper_figure
-from scne.paper.page._results import Finding, ResultFigure, ResultTable
 from scne.paper.page._tables import table_html
 from scne.paper.page._words import describe_figure, end_sentence
 from scne.report import POLICY, Page, inline, read_part

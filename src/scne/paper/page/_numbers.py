@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from scne.paper.page._results import Cell, Number
+from scne.paper._results import Cell
 from scne.report import MISSING, format_number
 
 MOST_DECIMALS = 6
@@ -28,7 +28,7 @@ class ColumnFormat:
     decimals: int | None
     counts: bool = False
 
-    def value(self, value: Number) -> str:
+    def value(self, value: float | None) -> str:
         """One number; one that would vanish at these decimals is written with its power of ten."""
         if value is None:
             return MISSING
@@ -39,7 +39,7 @@ class ColumnFormat:
         text = f"{value:,.{self.decimals}f}"
         return format_number(float(value), 2) if value and not any(digit in text for digit in "123456789") else text
 
-    def spread(self, spread: Number) -> str:
+    def spread(self, spread: float | None) -> str:
         """A spread with its sign, empty where there is none.
 
         >>> ColumnFormat(3).spread(0.001), ColumnFormat(3).spread(None)

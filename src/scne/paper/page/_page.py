@@ -1,18 +1,56 @@
-"""The paper's tables and figures beside ours, as one page: an overview, then a section for each experiment."""
+"""What the experiments left in a folder, as one page: an overview, then a section for each beside the paper's."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
+from pathlib import Path
 
+from scne.paper._json import parse, read_object
+from scne.paper._results import FORMAT, Cell, Data, Result, ResultTable
 from scne.paper.page._layout import PaperPage
-from scne.paper.page._results import Cell, Data, Result, ResultTable
 from scne.paper.page._tables import tally
 from scne.paper.page._words import format_seeds, format_setting
 from scne.report import format_duration
 
 PAPER = "https://arxiv.org/abs/1707.00300"
+
+
+def read_results(folder: Path) -> list[Result]:
+    """Read every ``*.json`` of a folder, in the order in which experiments stand on the page.
+
+    A file that is cut short or holds something else raises ValueError with a sentence that names it.
+
+    >>> read_results(Path("nowhere"))
+    Traceback (most recent call last):
+        ...
+    FileNotFoundError: There is no folder nowhere with results; `scne paper run` writes them.
+    """
+    if not folder.is_dir():
+        raise FileNotFoundError(f"There is no folder {folder} with results; `scne paper run` writes them.")
+    files = sorted(file for file in folder.glob("*.json") if not file.name.startswith("."))
+    return sorted(map(_read_result, files), key=lambda result: (result.order, result.name))
+
+
+def _read_result(file: Path) -> Result:
+    content = read_object(file)
+    if content.get("format") != FORMAT:
+        raise ValueError(
+            f"{file} cannot be used: its 'format' is {content.get('format')!r:.60}, but this version of scne reads "
+            f"format {FORMAT}."
+        )
+    result = parse(Result, content, file)
+    if result.name != file.stem:
+        raise ValueError(f"{file} cannot be used: its 'name' is {result.name!r}, but the file is called {file.stem!r}.")
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", result.name):
+        # It is the section's address on the page and a word of the command.
+        raise ValueError(
+            f"{file} cannot be used: its 'name' is {result.name!r}, but it must be small letters, digits and single "
+            "hyphens."
+        )
+    return result
 
 
 def paper_page(results: Sequence[Result], known: Mapping[str, str] | None = None) -> PaperPage:
@@ -35,9 +73,7 @@ def paper_page(results: Sequence[Result], known: Mapping[str, str] | None = None
     missing = {name: title for name, title in (known or {}).items() if name not in done}
     page = PaperPage("The paper's results beside ours", _lead(results, len(missing)))
     # Addresses are given out first, so that the overview can point to what follows it.
-    addresses = {
-        result.name: [page.address(result.name, table.identifier) for table in result.tables] for result in results
-    }
+    addresses = {result.name: [page.address(result.name, table.id) for table in result.tables] for result in results}
     _overview(page, results, addresses)
     for result in results:
         _experiment(page, result, addresses[result.name])
@@ -125,7 +161,7 @@ def _experiment(page: PaperPage, result: Result, addresses: Sequence[str]) -> No
     for table, address in zip(result.tables, addresses, strict=True):
         page.comparison(table, address, judge=result.comparable)
     for figure in result.figures:
-        page.drawing(figure, page.address(result.name, figure.identifier))
+        page.drawing(figure, page.address(result.name, figure.id))
     page.subsection("How it was run")
     page.command(result.command)
     page.facts(_facts(result))

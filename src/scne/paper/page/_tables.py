@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from scne.paper._results import Cell, ResultTable
 from scne.paper.page._numbers import ColumnFormat, column_format
-from scne.paper.page._results import Cell, Number, ResultTable
 from scne.paper.page._words import end_sentence
 from scne.report import inline
 
@@ -39,8 +40,9 @@ def tally(cells: Sequence[Cell]) -> Tally:
 
 def table_html(table: ResultTable, identifier: str, *, judge: bool) -> str:
     """The table in a frame that scrolls by itself. ``identifier``: its address; ``judge``: whether to give verdicts."""
-    formats = {key: column_format([cells[key] for _, cells in table.rows]) for key, _ in table.columns}
-    printed = [key for key, _ in table.columns if any(cells[key].paper is not None for _, cells in table.rows)]
+    columns = {column.key: [row.cell(column.key) for row in table.rows] for column in table.columns}
+    formats = {key: column_format(cells) for key, cells in columns.items()}
+    printed = [key for key, cells in columns.items() if any(cell.paper is not None for cell in cells)]
     lay_out = _stacked if len(printed) > MOST_SIDE_BY_SIDE else _side_by_side
     head, body = lay_out(table, printed, formats, judge)
     lines = [
@@ -61,7 +63,8 @@ def _caption(table: ResultTable, judge: bool) -> str:
     counted = tally(table.cells())
     words = f"<strong>{inline(end_sentence(table.title))}</strong>"
     if table.unit:
-        words += f" In units of {escape(table.unit)}." if _is_number(table.unit) else f" In {escape(table.unit)}."
+        is_number = re.fullmatch(r"[0-9.]+(e[-+]?[0-9]+)?", table.unit)
+        words += f" In units of {escape(table.unit)}." if is_number else f" In {escape(table.unit)}."
     if not counted.compared:
         return words
     if judge and counted.judged:
@@ -77,39 +80,39 @@ def _side_by_side(table: ResultTable, printed: Sequence[str], formats: Formats, 
     rowspan = ' rowspan="2"' if printed else ""
     first = [f'<th scope="col"{rowspan}>{_row_heading(table)}</th>']
     second = []
-    for key, label in table.columns:
-        if key in printed:
-            first.append(f'<th scope="colgroup" class="group" colspan="3">{escape(label)}</th>')
+    for column in table.columns:
+        if column.key in printed:
+            first.append(f'<th scope="colgroup" class="group" colspan="3">{escape(column.label)}</th>')
             second += [f'<th scope="col" class="right{begin}">{part}</th>' for part, begin in PARTS.items()]
         else:
-            first.append(f'<th scope="col" class="right"{rowspan}>{escape(label)}</th>')
+            first.append(f'<th scope="col" class="right"{rowspan}>{escape(column.label)}</th>')
     head = f"<tr>{''.join(first)}</tr>" + (f"\n<tr>{''.join(second)}</tr>" if second else "")
 
     lines = []
-    for labels, cells in table.rows:
-        row = [f'<th scope="row">{escape(", ".join(labels))}</th>']
-        for key, _ in table.columns:
-            row.append(_ours(cells[key], formats[key], "begin "))
+    for row in table.rows:
+        texts = [f'<th scope="row">{escape(", ".join(row.labels))}</th>']
+        for key, form in formats.items():
+            texts.append(_ours(row.cell(key), form, "begin "))
             if key in printed:
-                row += [_paper(cells[key], formats[key]), _difference(cells[key], formats[key], judge)]
-        lines.append(f"<tr>{''.join(row)}</tr>")
+                texts += [_paper(row.cell(key), form), _difference(row.cell(key), form, judge)]
+        lines.append(f"<tr>{''.join(texts)}</tr>")
     return head, "<tbody>\n" + "\n".join(lines) + "\n</tbody>"
 
 
 def _stacked(table: ResultTable, printed: Sequence[str], formats: Formats, judge: bool) -> tuple[str, str]:
     """Three lines for each row: a dozen columns of the paper's, three times as wide, could not be read."""
-    heads = "".join(f'<th scope="col" class="right">{escape(label)}</th>' for _, label in table.columns)
+    heads = "".join(f'<th scope="col" class="right">{escape(column.label)}</th>' for column in table.columns)
     whose = '<th scope="col"><span class="unseen">whose number</span></th>'
     head = f'<tr><th scope="col">{_row_heading(table)}</th>{whose}{heads}</tr>'
     groups = []
-    for labels, cells in table.rows:
-        pairs = [(cells[key], formats[key]) for key, _ in table.columns]
+    for row in table.rows:
+        pairs = [(row.cell(key), form) for key, form in formats.items()]
         lines = {"ours": [_ours(cell, form) for cell, form in pairs]}
-        if any(cells[key].paper is not None for key in printed):
+        if any(row.cell(key).paper is not None for key in printed):
             lines["paper"] = [_paper(cell, form) for cell, form in pairs]
             lines["difference"] = [_difference(cell, form, judge) for cell, form in pairs]
         span = f' scope="rowgroup" rowspan="{len(lines)}"' if len(lines) > 1 else ' scope="row"'
-        heading = f"<th{span}>{escape(', '.join(labels))}</th>"
+        heading = f"<th{span}>{escape(', '.join(row.labels))}</th>"
         rows = []
         for whose, texts in lines.items():
             rows.append(f'<tr>{heading}<th scope="row" class="whose">{whose}</th>{"".join(texts)}</tr>')
@@ -130,7 +133,7 @@ def _paper(cell: Cell, form: ColumnFormat) -> str:
     return f'<td class="right">{_with_spread(cell.paper, cell.paper_spread, form)}</td>'
 
 
-def _with_spread(value: Number, spread: Number, form: ColumnFormat) -> str:
+def _with_spread(value: float | None, spread: float | None, form: ColumnFormat) -> str:
     behind = f' <span class="spread">{form.spread(spread)}</span>' if value is not None and spread is not None else ""
     return form.value(value) + behind
 
@@ -145,11 +148,3 @@ def _verdict(within: bool) -> str:
     sign, word, kind = (WITHIN, "within", "good") if within else (OUTSIDE, "outside", "bad")
     spoken = f'<span aria-hidden="true">{sign}</span><span class="unseen">{word}</span>'
     return f'<span class="{kind}" title="{word}">{spoken}</span>'
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

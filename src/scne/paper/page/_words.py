@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.paper._results import Panel, ResultFigure, Series
 from scne.paper.page._figures import to_array
-from scne.paper.page._results import Panel, ResultFigure, Series
 from scne.report import format_number
 
 KIND_NAMES = {
@@ -26,8 +26,8 @@ def describe_figure(figure: ResultFigure) -> str:
     """The kind of the figure, its axes, and the range of each thing drawn.
 
     >>> series = Series("RMSE", (1, 2), (0.9, 0.5))
-    >>> panel = Panel("", "nodes", "error", False, False, (series,), (), (), (), (), ())
-    >>> describe_figure(ResultFigure("f", "Errors", "", "lines", (panel,)))
+    >>> panel = Panel(x_label="nodes", y_label="error", series=(series,))
+    >>> describe_figure(ResultFigure("f", "Errors", "lines", (panel,)))
     'Errors: Line chart of error over nodes. RMSE: from 0.900 to 0.500, least 0.500, greatest 0.900.'
     """
     panels = [describe_panel(figure.kind, panel) for panel in figure.panels]
@@ -45,7 +45,7 @@ def describe_panel(kind: str, panel: Panel) -> str:
     title = f" ({panel.title})" if panel.title else ""
     words = [f"{KIND_NAMES[kind]}{title}{axes}{scale}."]
     if kind == "boxes":
-        items = [_describe_box(label, to_array(values)) for label, values in panel.boxes]
+        items = [_describe_box(box.label, to_array(box.measured)) for box in panel.boxes]
     elif kind == "heatmap":
         values = np.concatenate([*(to_array(row) for row in panel.values), np.empty(0)])
         shape = f"{len(panel.values)} by {len(panel.values[0]) if panel.values else 0} cells"

@@ -15,11 +15,13 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.offsetbox import AnnotationBbox
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from scne.report._figures import Draw
 
-Properties = Mapping[str, Any]
+# Properties of artists by their names in matplotlib.
+Style = Mapping[str, Any] | None
 
 
 class Display:
@@ -35,7 +37,7 @@ class Display:
     ax_: Axes
     figure_: Figure | SubFigure
 
-    def _draw(self, ax: Axes | None, draw: Draw, line_kwargs: Properties | None = None) -> list[Artist]:
+    def _draw(self, ax: Axes | None, draw: Draw, line_kwargs: Style = None) -> list[Artist]:
         """Draw on the given axes, or on those of a new figure; what was added to them, in order."""
         if ax is None:
             import matplotlib.pyplot as plt
@@ -43,15 +45,15 @@ class Display:
             # Names stand beside the axes, and this layout leaves room for them.
             _, ax = plt.subplots(layout="constrained")
         before = {id(child) for child in ax.get_children()}
-        with _cycle_of(line_kwargs or {}):
+        with _cycle_of(line_kwargs):
             draw(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return [child for child in ax.get_children() if id(child) not in before]
 
 
-def _cycle_of(properties: Properties) -> AbstractContextManager[object]:
+def _cycle_of(properties: Style) -> AbstractContextManager[object]:
     """The user's own colour as the only one of the cycle, so that names and markers follow the lines."""
-    color = properties.get("color", properties.get("c"))
+    color = None if properties is None else properties.get("color", properties.get("c"))
     return nullcontext() if color is None else matplotlib.rc_context({"axes.prop_cycle": cycler(color=[color])})
 
 
@@ -66,7 +68,7 @@ def key_lines(added: Iterable[Artist]) -> list[Line2D]:
     return [line for box in boxes for line in box.findobj(Line2D) if isinstance(line, Line2D)]
 
 
-def restyle(artists: Iterable[Artist], properties: Properties | None) -> None:
+def restyle(artists: Iterable[Artist], properties: Style) -> None:
     """Set properties of artists; matplotlib refuses those that they do not have, by name."""
     for artist in artists:
         artist.set(**(properties or {}))
@@ -75,11 +77,11 @@ def restyle(artists: Iterable[Artist], properties: Properties | None) -> None:
 class Final(NamedTuple):
     """A fitted model, and rows as it takes them."""
 
-    model: Any
-    X: Any
+    model: BaseEstimator
+    X: ArrayLike | None
 
 
-def final_model(estimator: Any, X: Any = None) -> Final:
+def final_model(estimator: BaseEstimator, X: ArrayLike | None = None) -> Final:
     """The fitted model itself, or the last step of a pipeline with rows that went through the steps before it."""
     check_is_fitted(estimator)
     if not hasattr(estimator, "steps"):
@@ -87,20 +89,16 @@ def final_model(estimator: Any, X: Any = None) -> Final:
     return Final(estimator[-1], X if X is None or len(estimator) == 1 else estimator[:-1].transform(X))
 
 
-def ensemble_of(estimator: Any, display: str, X: Any = None) -> Final:
+def ensemble_of(estimator: BaseEstimator, display: str, X: ArrayLike | None = None) -> Final:
     """The same for a display that needs an ensemble; a sentence for anything else."""
     found = final_model(estimator, X)
     if not hasattr(found.model, "members_"):
+        name = type(found.model).__name__
         raise ValueError(
             f"{display} needs a fitted ensemble of networks (SCNERegressor or DNNERegressor), but estimator is "
-            f"{_called(found.model)}."
+            f"{'an' if name.startswith(('SCN', 'RVFL')) else 'a'} {name}."
         )
     return found
-
-
-def _called(model: Any) -> str:
-    name = type(model).__name__
-    return f"an {name}" if name.startswith(("SCN", "RVFL")) else f"a {name}"
 
 
 class ErrorUnit(NamedTuple):
@@ -110,7 +108,7 @@ class ErrorUnit(NamedTuple):
     name: str
 
 
-def error_unit(model: Any) -> ErrorUnit:
+def error_unit(model: BaseEstimator) -> ErrorUnit:
     """In units of y; of several outputs, whose units may differ, in those of the scaled targets."""
     scale = model.target_scaling_.scale
     return ErrorUnit(float(scale[0]), "RMSE") if len(scale) == 1 else ErrorUnit(1.0, "RMSE of the scaled targets")

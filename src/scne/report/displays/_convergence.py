@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from scne.report._curves import draw_convergence
 from scne.report._labels import KEY_SIZE, figure_width, literal, shorten
-from scne.report.displays._base import Display, Properties, ensemble_of, key_lines, lines_of, restyle
+from scne.report.displays._base import Display, Style, ensemble_of, key_lines, lines_of, restyle
+
+
+class Solved(Protocol):
+    """What is shown of a solve, such as the `solution_` of an ensemble."""
+
+    @property
+    def error_history(self) -> NDArray[np.float64]: ...
+    @property
+    def spectral_radius(self) -> float | None: ...
 
 
 class ConvergenceDisplay(Display):
@@ -65,12 +75,12 @@ class ConvergenceDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         *,
         reference: float | None = None,
         ax: Axes | None = None,
-        line_kwargs: Properties | None = None,
-        radius_kwargs: Properties | None = None,
+        line_kwargs: Style = None,
+        radius_kwargs: Style = None,
     ) -> Self:
         """Draw the iterations that gave a fitted ensemble its output weights.
 
@@ -103,12 +113,12 @@ class ConvergenceDisplay(Display):
     @classmethod
     def from_solutions(
         cls,
-        solutions: Mapping[str, Any],
+        solutions: Mapping[str, Solved],
         *,
         reference: float | None = None,
         ax: Axes | None = None,
-        line_kwargs: Properties | None = None,
-        radius_kwargs: Properties | None = None,
+        line_kwargs: Style = None,
+        radius_kwargs: Style = None,
     ) -> Self:
         """Draw several solves of one system on one picture.
 
@@ -126,23 +136,17 @@ class ConvergenceDisplay(Display):
         )
         return display.plot(ax, line_kwargs=line_kwargs, radius_kwargs=radius_kwargs)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        line_kwargs: Properties | None = None,
-        radius_kwargs: Properties | None = None,
-    ) -> Self:
+    def plot(self, ax: Axes | None = None, *, line_kwargs: Style = None, radius_kwargs: Style = None) -> Self:
         """Draw on the given axes, or on new ones; parameters as in `from_estimator`."""
         added = self._draw(
             ax, lambda axes: draw_convergence(axes, self.histories, reference=self.reference), line_kwargs
         )
         self.lines_: list[Line2D] = lines_of(added)
         restyle([*self.lines_, *key_lines(added)], line_kwargs)
-        self.radius_lines_ = self._draw_radii(dict(radius_kwargs or {}))
+        self.radius_lines_ = self._draw_radii(radius_kwargs)
         return self
 
-    def _draw_radii(self, properties: dict[str, Any]) -> list[Line2D]:
+    def _draw_radii(self, properties: Style) -> list[Line2D]:
         lines = []
         for curve, (name, errors) in zip(self.lines_, self.histories.items(), strict=True):
             radius = self.spectral_radii.get(name)

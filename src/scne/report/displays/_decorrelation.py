@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from scne.ncl import lambda_path
 from scne.report._lambda_path import draw_lambda_path
 from scne.report.displays._base import (
     Display,
-    Properties,
+    Style,
     check_lengths,
     ensemble_of,
     error_unit,
@@ -90,13 +91,13 @@ class DecorrelationPathDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         *,
         decorrelations: ArrayLike | None = None,
         marks: Mapping[str, float] | None = None,
         ax: Axes | None = None,
-        line_kwargs: Properties | None = None,
-        marker_kwargs: Properties | None = None,
+        line_kwargs: Style = None,
+        marker_kwargs: Style = None,
     ) -> Self:
         """Draw the table from which a fitted ensemble chose its lambda, or the path that its Gram system gives.
 
@@ -150,13 +151,7 @@ class DecorrelationPathDisplay(Display):
         )
         return display.plot(ax, line_kwargs=line_kwargs, marker_kwargs=marker_kwargs)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        line_kwargs: Properties | None = None,
-        marker_kwargs: Properties | None = None,
-    ) -> Self:
+    def plot(self, ax: Axes | None = None, *, line_kwargs: Style = None, marker_kwargs: Style = None) -> Self:
         """Draw on the given axes, or on new ones; parameters as in `from_estimator`."""
         added = self._draw(ax, self._draw_path, line_kwargs)
         # The curves come first, then the chosen point, then the lines of the marks.

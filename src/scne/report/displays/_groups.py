@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from scne.report._bars import draw_contributions
 from scne.report.displays._base import (
     Display,
-    Properties,
+    Style,
     check_kind,
     check_lengths,
     chosen_output,
@@ -30,6 +31,40 @@ LABELS = {
     "groups": "increase of the RMSE when the group is shuffled",
     "columns": "increase of the RMSE when the column is shuffled",
 }
+
+
+class Rises(Protocol):
+    """By how much the error rose, mean and deviation over repeats; columns may be known by their positions."""
+
+    @property
+    def names(self) -> Sequence[str | int]: ...
+    @property
+    def mean(self) -> NDArray[np.float64]: ...
+    @property
+    def std(self) -> NDArray[np.float64]: ...
+
+
+class Shuffled(Protocol):
+    """What `permutation_importances` gives."""
+
+    @property
+    def columns(self) -> Rises: ...
+    @property
+    def groups(self) -> Rises: ...
+
+
+@runtime_checkable
+class LeftOut(Protocol):
+    """What `group_importances` gives."""
+
+    @property
+    def names(self) -> Sequence[str]: ...
+    @property
+    def error(self) -> float | NDArray[np.float64]: ...
+    @property
+    def errors_without(self) -> NDArray[np.float64]: ...
+    @property
+    def rows(self) -> str: ...
 
 
 class GroupContributionDisplay(Display):
@@ -85,18 +120,18 @@ class GroupContributionDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any = None,
-        y: Any = None,
+        estimator: BaseEstimator,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
         *,
         kind: str = "auto",
         output: int = 0,
         largest: int | None = 20,
         n_repeats: int = 5,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         ax: Axes | None = None,
-        bar_kwargs: Properties | None = None,
-        errorbar_kwargs: Properties | None = None,
+        bar_kwargs: Style = None,
+        errorbar_kwargs: Style = None,
     ) -> Self:
         """Draw what the parts of a fitted model are worth, on given rows or from the sums of the fit.
 
@@ -142,14 +177,14 @@ class GroupContributionDisplay(Display):
     @classmethod
     def from_importances(
         cls,
-        importances: Any,
+        importances: LeftOut | Shuffled,
         *,
         kind: str = "auto",
         output: int = 0,
         largest: int | None = 20,
         ax: Axes | None = None,
-        bar_kwargs: Properties | None = None,
-        errorbar_kwargs: Properties | None = None,
+        bar_kwargs: Style = None,
+        errorbar_kwargs: Style = None,
     ) -> Self:
         """Draw importances that are there already.
 
@@ -160,7 +195,7 @@ class GroupContributionDisplay(Display):
         kind, output, largest, ax, bar_kwargs, errorbar_kwargs
             As in `from_estimator`.
         """
-        if hasattr(importances, "errors_without"):
+        if isinstance(importances, LeftOut):
             kind = "networks"
             names, rises, spreads = importances.names, importances.errors_without - importances.error, None
             label = LABELS[kind].format(rows=importances.rows)
@@ -184,13 +219,7 @@ class GroupContributionDisplay(Display):
         )
         return display.plot(ax, bar_kwargs=bar_kwargs, errorbar_kwargs=errorbar_kwargs)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        bar_kwargs: Properties | None = None,
-        errorbar_kwargs: Properties | None = None,
-    ) -> Self:
+    def plot(self, ax: Axes | None = None, *, bar_kwargs: Style = None, errorbar_kwargs: Style = None) -> Self:
         """Draw on the given axes, or on new ones; parameters as in `from_estimator`."""
         added = self._draw(ax, lambda axes: draw_contributions(axes, self.names, self.rises))
         self.ax_.set_xlabel(self.label)

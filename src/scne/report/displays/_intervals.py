@@ -12,12 +12,13 @@ from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from scne.report._labels import KEY_SIZE, axes_size, text_width
 from scne.report._predicted import draw_predicted
 from scne.report._tables import format_number
-from scne.report.displays._base import Display, Properties, check_lengths, chosen_output, lines_of, restyle
+from scne.report.displays._base import Display, Style, check_lengths, chosen_output, lines_of, restyle
 
 # Intervals of different widths are drawn row by row, for so many rows at most.
 MOST_INTERVALS = 200
@@ -97,16 +98,16 @@ class PredictionIntervalDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: BaseEstimator,
+        X: ArrayLike,
+        y: ArrayLike,
         *,
         interval: float | None = 0.9,
         output: int = 0,
         target: str = "value",
         ax: Axes | None = None,
-        line_kwargs: Properties | None = None,
-        interval_kwargs: Properties | None = None,
+        line_kwargs: Style = None,
+        interval_kwargs: Style = None,
     ) -> Self:
         """Draw the predictions of a fitted model, with their intervals, against the truth.
 
@@ -148,17 +149,17 @@ class PredictionIntervalDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
-        y_pred: Any,
-        lower: Any = None,
-        upper: Any = None,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
         *,
         level: float | None = None,
         output: int = 0,
         target: str = "value",
         ax: Axes | None = None,
-        line_kwargs: Properties | None = None,
-        interval_kwargs: Properties | None = None,
+        line_kwargs: Style = None,
+        interval_kwargs: Style = None,
     ) -> Self:
         """Draw predictions that are there already.
 
@@ -180,13 +181,7 @@ class PredictionIntervalDisplay(Display):
         )
         return display.plot(ax, line_kwargs=line_kwargs, interval_kwargs=interval_kwargs)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        line_kwargs: Properties | None = None,
-        interval_kwargs: Properties | None = None,
-    ) -> Self:
+    def plot(self, ax: Axes | None = None, *, line_kwargs: Style = None, interval_kwargs: Style = None) -> Self:
         """Draw on the given axes, or on new ones; parameters as in `from_estimator`."""
         added = self._draw(ax, lambda axes: draw_predicted(axes, self.y_true, self.y_pred, target=self.target))
         self.line_: Line2D = lines_of(added)[0]

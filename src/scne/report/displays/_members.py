@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import matplotlib
 import numpy as np
@@ -12,9 +12,11 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.image import AxesImage
 from matplotlib.text import Text
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from scne.report._labels import KEY_SIZE, axes_size, figure_width, line_colors, literal, shorten
-from scne.report.displays._base import Display, Properties, check_kind, ensemble_of, restyle
+from scne.report._predicted import draw_color_bar
+from scne.report.displays._base import Display, Style, check_kind, chosen_output, ensemble_of, restyle
 
 KINDS = ("outputs", "errors")
 # The least height of a cell, in points, that leaves room for its number.
@@ -69,15 +71,15 @@ class MemberCorrelationDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any = None,
+        estimator: BaseEstimator,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
         *,
         kind: str = "outputs",
         output: int = 0,
         ax: Axes | None = None,
-        im_kwargs: Properties | None = None,
-        text_kwargs: Properties | None = None,
+        im_kwargs: Style = None,
+        text_kwargs: Style = None,
     ) -> Self:
         """Draw the correlation between the networks of a fitted ensemble.
 
@@ -112,14 +114,14 @@ class MemberCorrelationDisplay(Display):
     def from_predictions(
         cls,
         member_outputs: ArrayLike,
-        y_true: Any = None,
+        y_true: ArrayLike | None = None,
         *,
         names: Sequence[str] | None = None,
         kind: str = "outputs",
         output: int = 0,
         ax: Axes | None = None,
-        im_kwargs: Properties | None = None,
-        text_kwargs: Properties | None = None,
+        im_kwargs: Style = None,
+        text_kwargs: Style = None,
     ) -> Self:
         """Draw the correlation between outputs that are there already.
 
@@ -140,30 +142,23 @@ class MemberCorrelationDisplay(Display):
             raise ValueError(
                 f"member_outputs has the shape {outputs.shape}, but it must be (M, n_rows) or (M, n_rows, n_outputs)."
             )
-        values = _of_output(outputs, output, "member_outputs")
+        values = np.stack([chosen_output(member, output, "member_outputs") for member in outputs])
         if kind == "errors":
             if y_true is None:
                 raise ValueError("kind is 'errors', but y is None; pass the true values of the rows.")
-            truth = np.asarray(y_true, dtype=np.float64)[None]
-            values = values - _of_output(truth, output, "y")
+            values -= chosen_output(y_true, output, "y")
         if values.shape[1] < 2:
             raise ValueError(f"A correlation needs at least two rows, but there are {values.shape[1]}.")
         named = [f"network {m + 1}" for m in range(len(values))] if names is None else names
         display = cls(correlation=correlations(values), names=named, kind=kind)
         return display.plot(ax, im_kwargs=im_kwargs, text_kwargs=text_kwargs)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        im_kwargs: Properties | None = None,
-        text_kwargs: Properties | None = None,
-    ) -> Self:
+    def plot(self, ax: Axes | None = None, *, im_kwargs: Style = None, text_kwargs: Style = None) -> Self:
         """Draw on the given axes, or on new ones; parameters as in `from_estimator`."""
         added = self._draw(ax, self._draw_cells)
         self.im_: AxesImage = next(artist for artist in added if isinstance(artist, AxesImage))
         restyle([self.im_], im_kwargs)
-        self._draw_bar()
+        draw_color_bar(self.ax_, self.im_, f"correlation of the {self.kind}")
         self.text_: list[Text] = self._write_numbers()
         restyle(self.text_, text_kwargs)
         return self
@@ -183,13 +178,6 @@ class MemberCorrelationDisplay(Display):
             spine.set_visible(False)
         ax.set_xlabel("network")
         ax.set_ylabel("network")
-
-    def _draw_bar(self) -> None:
-        bar = self.ax_.inset_axes((1.04, 0.0, 0.035, 1.0))
-        colorbar = self.ax_.figure.colorbar(self.im_, cax=bar)
-        colorbar.outline.set_visible(False)
-        colorbar.set_label(f"correlation of the {self.kind}")
-        bar.tick_params(length=0)
 
     def _write_numbers(self) -> list[Text]:
         cell = min(axes_size(self.ax_)) / max(len(self.names), 1)
@@ -217,7 +205,8 @@ def correlations(values: NDArray[np.float64]) -> NDArray[np.float64]:
     # A constant row is left with the rounding errors of its mean.
     constant = lengths <= 1e-13 * np.sqrt(np.square(values).sum(axis=1))
     unit = centred / np.where(constant, np.nan, lengths)[:, None]
-    return np.clip(unit @ unit.T, -1.0, 1.0)
+    correlation: NDArray[np.float64] = np.clip(unit @ unit.T, -1.0, 1.0)
+    return correlation
 
 
 def diverging() -> LinearSegmentedColormap:
@@ -238,11 +227,3 @@ def contrasting(color: Sequence[float]) -> str:
     # Relative luminance of WCAG 2.2, and the one at which both have the same contrast.
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "black" if luminance > 0.179 else "white"
-
-
-def _of_output(values: NDArray[np.float64], output: int, name: str) -> NDArray[np.float64]:
-    """Values (m, n) of one output, out of (m, n) or (m, n, q)."""
-    held = values[..., None] if values.ndim == 2 else values
-    if not 0 <= output < held.shape[2]:
-        raise ValueError(f"output is {output!r}, but {name} has the outputs 0 to {held.shape[2] - 1}.")
-    return held[..., output]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from scne.report._curves import BuildingCurve, draw_building
-from scne.report.displays._base import Display, Properties, error_unit, final_model, key_lines, lines_of, restyle
+from scne.report.displays._base import Display, Style, error_unit, final_model, key_lines, lines_of, restyle
 
 
 class NodesDisplay(Display):
@@ -53,12 +55,7 @@ class NodesDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        ax: Axes | None = None,
-        line_kwargs: Properties | None = None,
-        marker_kwargs: Properties | None = None,
+        cls, estimator: BaseEstimator, *, ax: Axes | None = None, line_kwargs: Style = None, marker_kwargs: Style = None
     ) -> Self:
         """Draw what the search of a fitted network or ensemble left behind.
 
@@ -75,13 +72,7 @@ class NodesDisplay(Display):
         display = cls(curves=_curves(model), error_name=error_unit(model).name)
         return display.plot(ax, line_kwargs=line_kwargs, marker_kwargs=marker_kwargs)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        line_kwargs: Properties | None = None,
-        marker_kwargs: Properties | None = None,
-    ) -> Self:
+    def plot(self, ax: Axes | None = None, *, line_kwargs: Style = None, marker_kwargs: Style = None) -> Self:
         """Draw on the given axes, or on new ones; parameters as in `from_estimator`."""
         added = self._draw(ax, lambda axes: draw_building(axes, self.curves, error=self.error_name), line_kwargs)
         lines = lines_of(added)
@@ -92,7 +83,7 @@ class NodesDisplay(Display):
         return self
 
 
-def _curves(model: Any) -> dict[str, BuildingCurve]:
+def _curves(model: BaseEstimator) -> dict[str, BuildingCurve]:
     scale = error_unit(model).scale
     if hasattr(model, "members_"):
         found = {
@@ -114,7 +105,7 @@ def _curves(model: Any) -> dict[str, BuildingCurve]:
     return found
 
 
-def _curve(training: Any, validation: Any, n_nodes: int, scale: float) -> BuildingCurve:
+def _curve(training: ArrayLike, validation: ArrayLike | None, n_nodes: int, scale: float) -> BuildingCurve:
     watched = validation is not None and bool(np.isfinite(validation).any())
     return BuildingCurve(
         np.asarray(training) * scale,
