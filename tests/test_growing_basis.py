@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from scne.networks import ACTIVATIONS, GrowingBasis, prepare_search
 from scne.networks._builder import _add_nodes
-from scne.networks._built import Record
 from scne.passes import Engine
 from scne.rows import ArrayRows, ColumnScaling, to_numpy
 
@@ -278,12 +277,12 @@ def test_candidates_that_depend_on_present_nodes_are_not_asked_again():
     with Engine(1) as engine:
         rows = prepare_search(ArrayRows(x, np.tanh(3 * x)), np.arange(1), unit, unit, engine)
         for pool, added in (([near], 0), ([near, near], 0), ([near, far], 1)):
-            basis, record = GrowingBasis(rows, ACTIVATIONS["tanh"], 9, engine, np.inf), Record()
+            basis = GrowingBasis(rows, ACTIVATIONS["tanh"], 9, engine, np.inf)
             assert basis.append_node(np.array([1.0, 0.0]))
             weights = np.column_stack(pool)
             pools = SimpleNamespace(attempts=[(7.0,)], at=lambda node, attempt, weights=weights: weights)
-            assert _add_nodes(record, basis, settings, pools) == bool(added)
-            assert record.size == added
+            found = list(_add_nodes(basis, settings, pools, 1))
+            assert len(found) == added
             assert basis.size == 1 + added
-        np.testing.assert_array_equal(record.weights, [far])
-        assert (record.scopes, record.contractions) == ([7.0], [1 - 1e-9])
+        np.testing.assert_array_equal(found[0].weights, far)
+        assert (found[0].scope, found[0].contraction) == (7.0, 1 - 1e-9)

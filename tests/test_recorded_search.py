@@ -81,7 +81,8 @@ def described(built):
 
 
 def both(changed, shape):
-    from scne.networks import SearchSettings, _basis, build_network
+    from scne.networks import SearchSettings, build_network
+    from scne.networks.gpu import _basis
 
     rows, engine = prepared(**shape)
     settings = SearchSettings(**{**SETTINGS, **changed})

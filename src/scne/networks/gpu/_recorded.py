@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from scne.networks.gpu import _node_kernels as nodes
 from scne.networks.gpu import _pool_kernels as pools
-from scne.networks.gpu._fused import Outcome, SearchPlan
+from scne.networks.gpu._fused import FusedShape, Outcome
 
 # Columns of Q that a program projects a pool on.
 _PROJECTED_NODES = 32
@@ -32,33 +32,6 @@ def runs_here(device: Any) -> bool:
     if device.type != "cuda" or torch.version.cuda is None:
         return False
     return torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY
-
-
-class FusedShape(NamedTuple):
-    """All that a recording depends on.
-
-    Attributes
-    ----------
-    n_rows, n_training : int
-    width : int
-        Inputs, the constant one included, rounded up to a power of two.
-    n_targets : int
-    weighted : bool
-    kind : str
-        The activation's core.
-    gain : float
-        What its output is multiplied by.
-    plan : SearchPlan
-    """
-
-    n_rows: int
-    n_training: int
-    width: int
-    n_targets: int
-    weighted: bool
-    kind: str
-    gain: float
-    plan: SearchPlan
 
 
 class _PoolTiles(NamedTuple):

@@ -144,8 +144,7 @@ def _kernels_for(rows: DeviceRows, weights: Sequence[NDArray[np.float64]], activ
     n_columns = max(own.shape[1] for own in weights) + (n_targets if n_links else 0)
     sizes = (rows.inputs.shape[1], n_columns, n_targets, rows.batch)
     most = (_MOST_INPUTS, _MOST_COLUMNS, _MOST_TARGETS, _MOST_ROWS)
-    known = getattr(activation.core, "fused_name", None) in ("tanh", "one plus tanh")
-    fits = known and all(size <= limit for size, limit in zip(sizes, most, strict=True))
+    fits = activation.recorded_name is not None and all(size <= limit for size, limit in zip(sizes, most, strict=True))
     return _kernels() if fits and runs_kernels(rows.inputs) else None
 
 
@@ -163,7 +162,7 @@ def _steps(rows: DeviceRows, networks: DeviceNetworks, kernels: Any, places: Any
             networks.parameters, networks.rates, networks.means, networks.squares, networks.n_nodes, width, n_columns
         ),
         kernels.Adam(networks.corrections, networks.step, 1.0 - MEAN_DECAY, 1.0 - SQUARE_DECAY, NO_DIVISION_BY_ZERO),
-        networks.activation.core.fused_name == "one plus tanh",  # type: ignore[attr-defined]
+        networks.activation.recorded_name == "one plus tanh",
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scne.networks._layer import Activation
 from scne.networks._search_rows import SearchRows
 from scne.networks._tuning import MEAN_DECAY, SQUARE_DECAY, START_ROWS, TuningSettings, rates_at, start_solution
-from scne.rows import cast
+from scne.rows import cast, to_numpy
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def laid_out(
     shares = np.where(taken <= n_steps, rates_at(taken - 1, n_steps), 0.0)
     corrections = np.stack([1.0 / np.sqrt(1.0 - SQUARE_DECAY**taken), -shares / (1.0 - MEAN_DECAY**taken)], axis=1)
 
-    def on_device(values: NDArray) -> Any:
+    def on_device(values: np.ndarray) -> "torch.Tensor":
         return torch.from_numpy(values.astype(np.float32, copy=False)).to(device)
 
     parameters = on_device(np.concatenate([nodes.ravel(), outputs.ravel()]))
@@ -170,7 +170,7 @@ def starts_on_device(
     """As `first_output_weights` has them, shape (L_m + n_links, q); the sums over rows are the device's."""
     import torch
 
-    some = torch.from_numpy(rows.canonical_order[:START_ROWS]).to(inputs.device)
+    some = torch.from_numpy(to_numpy(rows.canonical_order[:START_ROWS])).to(inputs.device)
     x, targets = inputs.index_select(0, some), cast(rows.targets, "float64").index_select(0, some)
     roots = None if rows.root_weights is None else cast(rows.root_weights, "float64").index_select(0, some)
     sums = []
