@@ -8,7 +8,7 @@ from scne.fitting._calibration import HeldOutOutputs, kept_errors
 from scne.fitting._members import validation_rows
 from scne.fitting._trend import blended
 from scne.networks import prepare_search
-from scne.passes import DeviceEngine, Engine
+from scne.passes import DeviceEngine, ThreadEngine
 from scne.rows import (
     ArrayRows,
     ColumnScaling,
@@ -234,7 +234,7 @@ def test_rows_of_a_search_come_in_the_same_order(make, weighted):
     held = validation_rows(ArrayRows(X, targets, weights), 0.2, 0)
     here, there = (
         prepare_search(placed(put, X, targets, weights), np.arange(6), plain, identity, engine, held, dtype="float64")
-        for put, engine in ((np.asarray, Engine(1)), (make, DeviceEngine(make(X))))
+        for put, engine in ((np.asarray, ThreadEngine(1)), (make, DeviceEngine(make(X))))
     )
     np.testing.assert_array_equal(to_numpy(there.canonical_order), here.canonical_order)
     assert there.n_distinct == here.n_distinct

@@ -57,7 +57,7 @@ from scne.fitting import (
     updated,
 )
 from scne.ncl import EnsembleSystem
-from scne.passes import Engine, logging_stages
+from scne.passes import ThreadEngine, logging_stages
 from scne.rows import UNIT_SCALE
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class FittedRegressor(FittedAttributes, ExportedRegressor, RegressorMixin, BaseE
             if memory is not None:
                 memory = memory.after_learning(data.encoder, data.rows.n_rows)
                 memory = memory.on_threads(data.search.n_rows, engine.n_threads)
-                engine = Engine(memory.threads, memory.in_flight_bytes)
+                engine = ThreadEngine(memory.threads, memory.in_flight_bytes)
             plan = self._fit_plan(data, seed, memory is None or memory.most.stored_basis)
             sizes = [
                 one.largest_layer(len(group.columns)) for one, group in zip(plan.networks, plan.groups, strict=True)

@@ -32,7 +32,7 @@ from scne.fitting import (
 )
 from scne.ncl import DecorrelationBounds, LambdaPath, decorrelation_bounds, lambda_path
 from scne.networks import admissible_nodes
-from scne.passes import Engine
+from scne.passes import ThreadEngine
 from scne.rows import INPUT_SCALINGS, SCALINGS, FeatureGroup, all_columns, resolve_groups
 
 
@@ -440,6 +440,6 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
         """
         check_is_fitted(self)
         inputs = check_prediction_inputs(self, X)
-        with Engine(check_threads(self.n_jobs)) as engine:
+        with ThreadEngine(check_threads(self.n_jobs)) as engine:
             outputs = self.fitted_.member_outputs(inputs, engine)
         return outputs[:, :, 0] if self.fitted_.columns.flat_target else outputs

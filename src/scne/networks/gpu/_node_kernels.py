@@ -6,7 +6,7 @@ chosen they return at once.
 """
 
 # Triton has no types, and takes none for the arguments of its kernels.
-# mypy: allow-untyped-defs, allow-untyped-decorators
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators
 
 import torch
 import triton

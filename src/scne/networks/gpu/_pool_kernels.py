@@ -7,7 +7,7 @@ node is not the next one returns at once: so the host can ask for nodes ahead of
 """
 
 # Triton has no types, and takes none for the arguments of its kernels.
-# mypy: allow-untyped-defs, allow-untyped-decorators
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators
 
 import os
 from typing import NamedTuple

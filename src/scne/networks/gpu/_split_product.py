@@ -1,7 +1,7 @@
 """Products in single precision on an NVIDIA GPU's matrix units; importing this needs Triton."""
 
 # Triton has no types, and takes none for the arguments of its kernels.
-# mypy: allow-untyped-defs, allow-untyped-decorators
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators
 
 import triton
 import triton.language as tl

@@ -8,7 +8,7 @@ A direct link is a node without activation whose output weight is one, and takes
 """
 
 # Triton has no types, and takes none for the arguments of its kernels.
-# mypy: allow-untyped-defs, allow-untyped-decorators
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators
 
 from typing import NamedTuple
 
