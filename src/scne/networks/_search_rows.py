@@ -133,29 +133,27 @@ class SearchRows:
         """The first n training rows in canonical order, and nothing to watch."""
         if n >= self.n_training and self.n_rows == self.n_training:
             return self
-        if not is_numpy(self.inputs):
-            return self._first_training(n)
         with self._guard:
-            # Networks on the same columns share them: of many columns these rows are large.
-            if n not in self._first:
-                self._first.clear()
-                self._first[n] = self._first_training(n)
-            return self._first[n]
-
-    def _first_training(self, n: int) -> "SearchRows":
-        chosen = self.canonical_order[: min(n, self.canonical_order.shape[0])]
-        roots = None if self.root_weights is None else _rows_at(self.root_weights, chosen)
-        return SearchRows(
-            _rows_at(self.inputs, chosen),
-            _rows_at(self.targets, chosen),
-            roots,
-            chosen.shape[0],
-            float(chosen.shape[0] if roots is None else namespace_of(roots).sum(_weight_of(roots))),
-            0.0,
-            self.feature_columns,
-            _rows_at(self._keys, chosen),
-            self.n_given,
-        )
+            if n in self._first:
+                return self._first[n]
+            self._first.clear()
+            chosen = self.canonical_order[: min(n, self.canonical_order.shape[0])]
+            roots = None if self.root_weights is None else _rows_at(self.root_weights, chosen)
+            rows = SearchRows(
+                _rows_at(self.inputs, chosen),
+                _rows_at(self.targets, chosen),
+                roots,
+                chosen.shape[0],
+                float(chosen.shape[0] if roots is None else namespace_of(roots).sum(_weight_of(roots))),
+                0.0,
+                self.feature_columns,
+                _rows_at(self._keys, chosen),
+                self.n_given,
+            )
+            # Networks on the same columns share them: of many columns these rows are large. A device has less memory.
+            if is_numpy(self.inputs):
+                self._first[n] = rows
+            return rows
 
     def in_numpy(self) -> "SearchRows":
         """The same rows in this process's memory."""

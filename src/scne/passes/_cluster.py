@@ -10,6 +10,7 @@ import copy
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -21,8 +22,11 @@ from scne.passes._progress import announce
 from scne.rows import ArrayRows, RowBlock, RowSource
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from scne.rows import Encoder, EncoderLearner, FileRows
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -151,17 +155,23 @@ class ClusterEngine(ThreadEngine):
 
 def computed(tasks: list[Any], cluster: Cluster | None) -> Iterator[Any]:
     """Results of delayed tasks in their order, from a cluster, or from Dask's default scheduler when that is None."""
-    from dask.base import compute
-
     if cluster is not None:
         yield from cluster.results(tasks)
         return
+    # As a module without types, which its functions do not have.
+    compute = import_module("dask").compute
     at_once = 2 * available_threads()
     for first in range(0, len(tasks), at_once):
         yield from compute(*tasks[first : first + at_once])
 
 
-def _work_on(job: tuple[Any, Any, int], total: Any, start: int, stop: int, *parts: Any) -> Any:
+def _work_on(
+    job: tuple[Callable[..., Iterator[Item]], Callable[[Iterator[Item], Result | None], Result], int],
+    total: Result | None,
+    start: int,
+    stop: int,
+    *parts: np.ndarray | None,
+) -> Result:
     """The task of one partition; `total` is what the partition before it in the same range came to."""
     read, work, step = job
     with single_threaded_blas():
@@ -257,21 +267,20 @@ def rows_on_cluster(files: "FileRows", encoder: "Encoder", cluster: Cluster) -> 
     return ClusterRows(source.n_rows, source.n_columns, file_partitions(source.n_rows), source.stripes, cluster)
 
 
-def check_client(client: Any) -> Cluster | None:
+def check_client(client: "Client | None") -> Cluster | None:
     """The cluster of a client that was passed, or of the one that Dask would use; None when there is none."""
+    distributed = sys.modules.get("distributed")
     if client is None:
-        if "distributed" not in sys.modules:
+        if distributed is None:
             return None
-        from distributed import default_client
-
         try:
-            client = default_client()
+            client = distributed.default_client()
         except ValueError:
             return None
-    elif "distributed" not in sys.modules or not isinstance(client, sys.modules["distributed"].Client):
+    elif distributed is None or not isinstance(client, distributed.Client):
         raise TypeError(f"client is {client!r}, but it must be a distributed.Client or None.")
     if client.asynchronous:
         raise TypeError("client is asynchronous, but a fit waits for its sums; pass Client(..., asynchronous=False).")
     if client.status == "closed" or client.scheduler is None:
         raise ClusterError("client is closed, or has lost its scheduler; pass one that is connected.")
-    return Cluster(client, without_password(client.scheduler.address))
+    return Cluster(client, without_password(str(client.scheduler.address)))
