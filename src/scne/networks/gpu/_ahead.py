@@ -55,7 +55,7 @@ class SearchAhead:
         asked = self._ahead if self._ahead is not None and self._ahead.node == node else self._ask(node)
         while asked is not None:
             self._ahead = self._ask(asked.node + self._settings.batch_size)
-            outcomes = self._basis.answers(asked.slot)
+            outcomes = self._basis.search.answers(asked.slot)
             if outcomes[0].status == "added":
                 yield from self._added(asked, outcomes)
                 return
@@ -81,7 +81,7 @@ class SearchAhead:
         self._drawn = {name: pool for name, pool in self._drawn.items() if name[0] >= following}
 
     def _ask(self, node: int, first: int = 0) -> _Asked | None:
-        count = min(max(self._needed), self._basis.attempts_at_once)
+        count = min(max(self._needed), self._basis.search.attempts_at_once)
         last = min(first + count, len(self._pools.attempts))
         if first >= last or node > self._settings.max_hidden:
             return None
@@ -97,5 +97,5 @@ class SearchAhead:
     def _asked(self, node: int, pools: list[NDArray[np.float64]], name: int, first: int) -> _Asked:
         self._slot = 1 - self._slot
         wanted = min(self._settings.batch_size, self._settings.max_hidden - node + 1)
-        self._basis.ask(self._slot, node, pools, first, name, wanted)
+        self._basis.search.ask(self._slot, node, pools, first, name, wanted)
         return _Asked(self._slot, node, pools, name, first)

@@ -1,7 +1,6 @@
 """The basis of a search that an NVIDIA GPU does by itself, with its columns and its residual in recorded buffers."""
 
 import weakref
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class RecordedBasis(Basis):
-    """A basis whose nodes are asked for (`ask`, `answers`) instead of being scored and appended.
+    """A basis whose nodes its search is asked for, instead of their being scored and appended.
 
     Parameters
     ----------
@@ -40,31 +39,13 @@ class RecordedBasis(Basis):
     """
 
     def __init__(self, rows: SearchRows, activation: Activation, search: "FusedSearch", engine: Engine) -> None:
-        self.rows, self.size, self._search = rows, 0, search
+        self.rows, self.size, self.search = rows, 0, search
         search.begin(rows.inputs, rows.root_weights, rows.targets, activation.input_gain)
         weakref.finalize(self, release, search)
         engine.when_closed(forget_large_searches)
         stripes = rows.stripes(engine.stripe_rows(rows.n_training, 8 * search.shape.plan.capacity))
         squares_of = partial(residual_squares, search.residual, rows.n_training)
         self.squares = engine.reduce(squares_of, stripes, np.add)
-
-    @property
-    def attempts_at_once(self) -> int:
-        """The most pools that a node can be asked for in."""
-        return self._search.attempts_at_once
-
-    def ask(
-        self, slot: int, node: int, pools: Sequence[NDArray[np.float64]], first: int, name: int, wanted: int
-    ) -> None:
-        """Have the device find some nodes, from number `node` on, in pools of weights (d + 1, T), and append them.
-
-        The first pool is that of attempt number `first`; the same pools have the same `name`.
-        """
-        self._search.ask(slot, node, pools, first, name, wanted)
-
-    def answers(self, slot: int) -> list[Outcome]:
-        """What became of the nodes that were asked for in a slot."""
-        return self._search.answers(slot)
 
     def counts(self, outcome: Outcome) -> bool:
         """Whether a node that was asked for was appended; if so, the basis knows of it from now on."""
@@ -76,8 +57,8 @@ class RecordedBasis(Basis):
 
     def append_node(self, weights: NDArray[np.float64]) -> bool:
         """Add a node with weights (d + 1,); False, and nothing changed, when it depends on the present ones."""
-        self._search.ask_for(0, self.size + 1, weights)
-        return self.counts(self.answers(0)[0])
+        self.search.ask_for(0, self.size + 1, weights)
+        return self.counts(self.search.answers(0)[0])
 
 
 def recorded_basis(
