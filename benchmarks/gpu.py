@@ -30,7 +30,8 @@ from scne import SCNERegressor, SCNRegressor  # noqa: E402
 from scne.fitting import _building  # noqa: E402
 from scne.fitting._engines import StreamedRows  # noqa: E402
 from scne.fitting._members import ensemble_system  # noqa: E402
-from scne.networks import HiddenLayer, _basis  # noqa: E402
+from scne.networks import HiddenLayer  # noqa: E402
+from scne.networks.gpu import _basis  # noqa: E402
 from scne.passes import DeviceEngine  # noqa: E402
 from scne.rows import ArrayRows, ColumnScaling, RowBlock  # noqa: E402
 

@@ -21,7 +21,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scne.fitting._weights import RELATIVE_RIDGES
 from scne.ncl import EnsembleSystem, PseudoInverse, choose, default_decorrelations, lambda_path, system_matrix
 from scne.ncl._factors import coupling, factor_blocks, tridiagonalise
-from scne.passes import Engine, available_threads
+from scne.passes import ThreadEngine, available_threads
 
 RIDGE = 0.1
 
@@ -81,11 +81,11 @@ def measure_choice(options: argparse.Namespace) -> None:
     couplings = [coupling(fitted, factor_blocks(fitted, ridge)) for ridge in ridges]
 
     def chosen(n_threads: int) -> None:
-        with Engine(n_threads) as engine:
+        with ThreadEngine(n_threads) as engine:
             choose(fitted, ridges, lambdas, held_out=judged, run=engine.map)
 
     def reduced(n_threads: int) -> None:
-        with Engine(n_threads) as engine:
+        with ThreadEngine(n_threads) as engine:
             engine.run(lambda S: tridiagonalise(S.copy(order="F")), couplings)
 
     counts = sorted({1, options.threads})

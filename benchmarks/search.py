@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from scne.networks import SearchSettings, build_network, prepare_search
-from scne.passes import Engine, available_threads, single_threaded_blas, stripe_rows
+from scne.passes import ThreadEngine, available_threads, single_threaded_blas, stripe_rows
 from scne.rows import ArrayRows, ColumnStatistics, input_statistics, learn_scaling, target_statistics
 
 COLUMNS, CANDIDATES = 12, 100
@@ -54,7 +54,7 @@ def settings(nodes: int, criterion: str) -> SearchSettings:
 def search(rows: ArrayRows, nodes: int, criterion: str) -> tuple[float, int]:
     """Seconds of the whole search, scaling included, and the pools that it scored."""
     start = time.perf_counter()
-    with Engine(available_threads()) as engine:
+    with ThreadEngine(available_threads()) as engine:
         step = stripe_rows(rows.n_rows)
         inputs = engine.reduce(input_statistics, rows.stripes(step), ColumnStatistics.combined)
         targets = engine.reduce(target_statistics, rows.stripes(step), ColumnStatistics.combined)

@@ -22,7 +22,7 @@ from scne.fitting._members import validation_rows
 from scne.fitting._site import BuildingSite
 from scne.ncl import EnsembleSystem, decorrelation_limit
 from scne.networks import admissible_nodes
-from scne.passes import Engine, listening
+from scne.passes import ThreadEngine, listening
 from scne.rows import ArrayRows
 
 small = {"n_candidates": 10}
@@ -130,7 +130,7 @@ def test_every_network_is_grown_against_what_the_others_leave():
     X, y = make_rows()
     template = SCNRegressor(6, **small, ridge=0.0)
     model = plain_ensemble(template, groups=GROUPS, decorrelation=1.49, ridge=1e-6, random_state=0).fit(X, y)
-    with Engine(1) as engine:
+    with ThreadEngine(1) as engine:
         rows, scaling = ArrayRows(X, y[:, None]), model.target_scaling_
         site = BuildingSite(rows, None, None, None, scaling, draw_seed(0), engine)
         members = grown_members(model._member_plans(), model.members_, model.fitted_.weights, 4, site)

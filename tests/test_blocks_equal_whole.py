@@ -11,7 +11,7 @@ from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
 from scne.fitting._members import ensemble_system, matrix_free_system, member_outputs
 from scne.networks import ACTIVATIONS, HiddenLayer, joint_outputs
-from scne.passes import Engine, PoolBlock, PoolSums, SystemSums, score_pool, stripe_rows, system_sums
+from scne.passes import PoolBlock, PoolSums, SystemSums, ThreadEngine, score_pool, stripe_rows, system_sums
 from scne.rows import ArrayRows, ColumnScaling, ColumnStatistics, RowBlock, column_statistics, learn_scaling
 
 seeds = st.integers(0, 2**32 - 1)
@@ -234,7 +234,7 @@ def test_the_system_of_many_stripes_is_that_of_all_rows(weighted):
     X, y = rng.standard_normal((5001, 4)), rng.standard_normal((5001, 1))
     weights = rng.uniform(0, 2, 5001) if weighted else None
     layers = make_layers()
-    with Engine(2) as engine:
+    with ThreadEngine(2) as engine:
         system = ensemble_system(ArrayRows(X, y, weights), layers, ColumnScaling(np.zeros(1), np.ones(1)), engine)
     W = np.ones(5001) if weights is None else weights
     H = joint_outputs(layers, X)
@@ -252,7 +252,7 @@ def test_the_system_without_a_matrix_multiplies_as_with_one(weighted):
     )
     layers, identity = make_layers(direct_link=True), ColumnScaling(np.zeros(2), np.ones(2))
     B = rng.standard_normal((sum(layer.n_outputs for layer in layers), 2))
-    with Engine(2) as engine:
+    with ThreadEngine(2) as engine:
         dense = ensemble_system(rows, layers, identity, engine)
         free = matrix_free_system(rows, layers, identity, engine)
         product, second = free.product_fn(B), free.product_rows_fn(1, B)
@@ -267,7 +267,7 @@ def test_members_predict_blocks_as_all_rows():
     layers = make_layers()
     X = rng.standard_normal((140_000, 4))
     betas = [rng.standard_normal((layer.n_outputs, 1)) for layer in layers]
-    with Engine(2) as engine:
+    with ThreadEngine(2) as engine:
         outputs = member_outputs(X, layers, betas, engine)
     for m, (layer, beta) in enumerate(zip(layers, betas, strict=True)):
         np.testing.assert_allclose(outputs[m], layer.outputs(X) @ beta, atol=1e-12)
@@ -305,19 +305,19 @@ def test_results_come_in_the_order_of_the_items(n_threads, as_items):
         time.sleep(0.0004 * (30 - item))
         return item
 
-    with Engine(n_threads) as engine:
+    with ThreadEngine(n_threads) as engine:
         assert list(engine.map(kernel, as_items(range(30)))) == list(range(30))
 
 
 @given(st.integers(0, 100), st.integers(1, 4))
 def test_every_item_is_done_once(n_items, n_threads):
-    with Engine(n_threads) as engine:
+    with ThreadEngine(n_threads) as engine:
         assert list(engine.map(abs, list(range(n_items)))) == list(range(n_items))
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_a_reduction_combines_from_the_first_to_the_last(n_threads):
-    with Engine(n_threads) as engine:
+    with ThreadEngine(n_threads) as engine:
         assert engine.reduce(str, range(12), lambda a, b: f"({a}{b})").replace("(", "").replace(")", "") == "".join(
             map(str, range(12))
         )
@@ -331,7 +331,7 @@ def test_threads_add_to_the_same_bits_as_one(n_threads):
     layers = make_layers()
 
     def gram(threads):
-        with Engine(threads) as engine:
+        with ThreadEngine(threads) as engine:
             return ensemble_system(ArrayRows(X, y), layers, ColumnScaling(np.zeros(1), np.ones(1)), engine).gram
 
     assert np.array_equal(gram(n_threads), gram(1))
@@ -346,7 +346,7 @@ def fail_at_three(item):
 @pytest.mark.parametrize("as_items", [list, iter], ids=["list", "stream"])
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_a_kernel_that_fails_is_heard_and_the_engine_works_on(n_threads, as_items):
-    with Engine(n_threads) as engine:
+    with ThreadEngine(n_threads) as engine:
         with pytest.raises(RuntimeError, match="row 3 is broken"):
             engine.run(fail_at_three, as_items(range(50)))
         assert engine.reduce(abs, range(5), lambda a, b: a + b) == 10
@@ -357,14 +357,14 @@ def test_a_source_that_fails_is_heard():
         yield 1
         raise OSError("the file ends here")
 
-    with Engine(2) as engine, pytest.raises(OSError, match="ends here"):
+    with ThreadEngine(2) as engine, pytest.raises(OSError, match="ends here"):
         engine.run(abs, items())
 
 
 def test_few_items_are_read_ahead():
     """A source larger than memory must not be read into the queue."""
     read = []
-    with Engine(2) as engine:
+    with ThreadEngine(2) as engine:
         results = engine.map(abs, (read.append(i) or i for i in range(1000)))
         next(results)
         assert len(read) <= 6
@@ -373,7 +373,7 @@ def test_few_items_are_read_ahead():
 
 def test_threads_do_the_work():
     both = threading.Barrier(2, timeout=10)
-    with Engine(2) as engine:
+    with ThreadEngine(2) as engine:
         engine.run(lambda _: both.wait(), range(2))
 
 
@@ -391,14 +391,14 @@ def uncontrolled_blas():
 
 def test_blas_has_its_threads_back_after_the_engine():
     before = blas_threads()
-    with Engine(2):
+    with ThreadEngine(2):
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
 
 
 def test_blas_keeps_to_one_thread_until_the_last_of_overlapping_engines_ends():
     before = blas_threads()
-    first, second = Engine(1), Engine(1)
+    first, second = ThreadEngine(1), ThreadEngine(1)
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
@@ -412,14 +412,14 @@ def test_an_engine_of_another_thread_that_ends_meanwhile_leaves_blas_alone(uncon
     entered, may_end = threading.Event(), threading.Event()
 
     def other_fit():
-        with Engine(1):
+        with ThreadEngine(1):
             entered.set()
             may_end.wait(10)
 
     other = threading.Thread(target=other_fit)
     other.start()
     entered.wait(10)
-    with Engine(1):
+    with ThreadEngine(1):
         may_end.set()
         other.join()
         assert set(blas_threads()) == {1}
@@ -438,7 +438,7 @@ def test_the_engine_has_its_way_while_another_thread_controls_blas(uncontrolled_
     other = threading.Thread(target=other_library)
     other.start()
     set_once.wait(10)
-    with Engine(1):
+    with ThreadEngine(1):
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
     may_end.set()

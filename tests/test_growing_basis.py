@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from scne.networks import ACTIVATIONS, GrowingBasis, prepare_search
 from scne.networks._builder import _add_nodes
-from scne.networks._built import Record
-from scne.passes import Engine
+from scne.passes import ThreadEngine
 from scne.rows import ArrayRows, ColumnScaling, to_numpy
 
 seeds = st.integers(0, 2**32 - 1)
@@ -46,7 +45,7 @@ class Case:
         targets = ColumnScaling(np.zeros(n_outputs), np.ones(n_outputs))
         self.nodes = rng.uniform(-5, 5, (n_columns + 1, n_nodes))
         self.ridge = ridge
-        with Engine(threads) as engine:
+        with ThreadEngine(threads) as engine:
             rows = prepare_search(
                 ArrayRows(library(X), library(y), None if sample_weight is None else library(sample_weight)),
                 np.arange(n_columns),
@@ -177,7 +176,7 @@ def test_nearly_dependent_nodes_leave_the_basis_orthonormal(dtype):
     """The second projection is needed: nodes that keep a thousandth of their norm."""
     case = Case(n_rows=600, n_nodes=1, dtype=dtype, n_columns=1)
     rng = np.random.default_rng(0)
-    with Engine(1) as engine:
+    with ThreadEngine(1) as engine:
         basis = GrowingBasis(case.basis.rows, ACTIVATIONS["tanh"], 6, engine, np.inf)
         for scale in (1.0, 1.02, 1.05, 1.1, 1.2, 1.4):
             basis.append_node(scale * np.array([1.0, -0.3]) + 0.01 * rng.standard_normal(2))
@@ -209,7 +208,7 @@ def test_a_dependent_node_is_refused_and_changes_nothing(stored):
     case = Case(stored=stored)
     basis = case.basis
     before = basis.residual.copy(), basis.factor.copy(), basis.size, basis.training_error()
-    with Engine(1) as engine:
+    with ThreadEngine(1) as engine:
         basis.engine = engine
         assert not basis.append_node(case.nodes[:, 2])
     assert np.array_equal(basis.residual, before[0])
@@ -220,7 +219,7 @@ def test_a_dependent_node_is_refused_and_changes_nothing(stored):
 def test_a_node_after_a_refused_one_is_as_if_there_had_been_none():
     case, other = Case(stored=False), Case(stored=False)
     fresh = np.array([3.0, -2.0, 1.0, 0.5])
-    with Engine(1) as engine:
+    with ThreadEngine(1) as engine:
         case.basis.engine = other.basis.engine = engine
         case.basis.append_node(case.nodes[:, 0])
         case.basis.append_node(fresh)
@@ -234,7 +233,7 @@ def test_constant_and_repeated_columns_are_not_linked_twice(stored):
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(50, 1))
     X, y = np.hstack([x, np.zeros((50, 1)), 2 * x, rng.uniform(size=(50, 1))]), rng.standard_normal((50, 1))
-    with Engine(1) as engine:
+    with ThreadEngine(1) as engine:
         unit = ColumnScaling(np.zeros(4), np.ones(4))
         rows = prepare_search(ArrayRows(X, y), np.arange(4), unit, ColumnScaling(np.zeros(1), np.ones(1)), engine)
         basis = GrowingBasis(rows, ACTIVATIONS["sigmoid"], 6, engine, np.inf if stored else 0)
@@ -275,15 +274,15 @@ def test_candidates_that_depend_on_present_nodes_are_not_asked_again():
     unit = ColumnScaling(np.zeros(1), np.ones(1))
     near, far = np.array([1.001, 0.0]), np.array([3.0, 0.0])
     settings = SimpleNamespace(max_hidden=9, batch_size=1, criterion="paper", contraction=(1 - 1e-9,))
-    with Engine(1) as engine:
+    with ThreadEngine(1) as engine:
         rows = prepare_search(ArrayRows(x, np.tanh(3 * x)), np.arange(1), unit, unit, engine)
         for pool, added in (([near], 0), ([near, near], 0), ([near, far], 1)):
-            basis, record = GrowingBasis(rows, ACTIVATIONS["tanh"], 9, engine, np.inf), Record()
+            basis = GrowingBasis(rows, ACTIVATIONS["tanh"], 9, engine, np.inf)
             assert basis.append_node(np.array([1.0, 0.0]))
             weights = np.column_stack(pool)
             pools = SimpleNamespace(attempts=[(7.0,)], at=lambda node, attempt, weights=weights: weights)
-            assert _add_nodes(record, basis, settings, pools) == bool(added)
-            assert record.size == added
+            found = list(_add_nodes(basis, settings, pools, 1))
+            assert len(found) == added
             assert basis.size == 1 + added
-        np.testing.assert_array_equal(record.weights, [far])
-        assert (record.scopes, record.contractions) == ([7.0], [1 - 1e-9])
+        np.testing.assert_array_equal(found[0].weights, far)
+        assert (found[0].scope, found[0].contraction) == (7.0, 1 - 1e-9)

@@ -81,7 +81,8 @@ def described(built):
 
 
 def both(changed, shape):
-    from scne.networks import SearchSettings, _basis, build_network
+    from scne.networks import SearchSettings, build_network
+    from scne.networks.gpu import _basis
 
     rows, engine = prepared(**shape)
     settings = SearchSettings(**{**SETTINGS, **changed})
@@ -116,10 +117,10 @@ def cut_and_resumed():
 def search_all():
     """All cases, in a process in which Triton interprets its kernels."""
     from scne.networks import _pools
-    from scne.networks.gpu import _recorded
+    from scne.networks.gpu import _pool_kernels
 
     # So that a few nodes are enough to be shared out among programs.
-    _recorded._PROJECTED_NODES = 16
+    _pool_kernels._PROJECTED_NODES = 16
     found = {name: both(changed, shape) for name, (changed, shape) in CASES.items()}
     drawn = _pools.uniform_pool
     for name, (share, changed) in REPEATED.items():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scne import SCNRegressor
 from scne.estimators._regressor import draw_seed
 from scne.networks import SearchSettings, StopReason, build_network, pool_generator, prepare_search, uniform_pool
-from scne.passes import Engine
+from scne.passes import ThreadEngine
 from scne.rows import ArrayRows, ColumnScaling
 
 DEFAULTS = {
@@ -39,7 +39,7 @@ def make_rows(n_outputs=1, seed=0, n_rows=60):
 
 def build(X, y, seed=3, member=1, memory_budget=1e9, validation=None, threads=1, dtype=np.float64, **changed):
     d, q = X.shape[1], y.shape[1]
-    with Engine(threads) as engine:
+    with ThreadEngine(threads) as engine:
         rows = prepare_search(
             ArrayRows(X, y),
             np.arange(d),

@@ -5,8 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from scne.networks._builder import _batch_size, _reason_to_stop
-from scne.networks._built import Record, StopReason
+from scne import SCNRegressor, listening
+from scne.networks import StopReason
+from scne.networks._basis import resolution
+from scne.networks._builder import Record, _add_nodes, _reason_to_stop
+from scne.passes import PoolSums
 
 
 def record_of(training, validation=()):
@@ -65,9 +68,20 @@ def test_the_best_prefix_on_validation_rows_is_kept_and_the_rest_is_known():
 
 @pytest.mark.parametrize(("node", "size"), [(1, 3), (3, 3), (4, 2), (5, 1)])
 def test_a_batch_ends_with_the_last_node(node, size):
-    assert _batch_size(node, SimpleNamespace(batch_size=3, max_hidden=5)) == size
+    basis = SimpleNamespace(size=0, squares=np.ones((2, 1)), resolution=resolution("float64"))
+    basis.score = lambda pool, **_: PoolSums(np.full((1, 4), 0.9), np.ones(4), np.zeros((0, 4)), np.zeros((0, 0)))
+    basis.append_node = lambda weights: basis.__dict__.update(size=basis.size + 1) is None
+    settings = SimpleNamespace(batch_size=3, max_hidden=5, criterion="paper", contraction=(0.9,))
+    pools = SimpleNamespace(attempts=[(1.0,), (2.0,)], at=lambda node, attempt: np.arange(8.0).reshape(2, 4))
+    assert len(list(_add_nodes(basis, settings, pools, node))) == size
 
 
 def test_a_listener_is_told_the_last_errors():
-    assert record_of([0.5, 0.4]).last_errors() == (0.4, None)
-    assert record_of([0.5, 0.4], [0.7, 0.6]).last_errors() == (0.4, 0.6)
+    X = np.random.default_rng(0).standard_normal((200, 2))
+    told = []
+    with listening(lambda step: told.append((step.error, step.validation_error)) if step.error is not None else None):
+        alone = SCNRegressor(3, random_state=0).fit(X, X[:, 0])
+        watching = SCNRegressor(3, random_state=0).fit(X, X[:, 0], X_val=X[:50], y_val=X[:50, 0])
+    curves = alone.fitted_.members[0].search, watching.fitted_.members[0].search
+    assert told[:3] == [(error, None) for error in curves[0].training_curve]
+    assert told[3:] == list(zip(curves[1].training_curve, curves[1].validation_curve, strict=True))

@@ -302,7 +302,6 @@ def test_the_first_training_rows(weighted):
     assert watching.first_training(6).n_rows == len(watching.canonical_order)
     assert rows.stripes(3) == [slice(0, 3), slice(3, 6), slice(6, 8)]
     assert watching.stripes(4) == [slice(0, 4), slice(4, 6), slice(6, 8)]
-    assert [watching.is_training(part) for part in watching.stripes(4)] == [True, True, False]
 
 
 def test_repeated_rows_make_no_more_steps_while_all_fit_one_batch():

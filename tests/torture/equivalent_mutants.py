@@ -34,7 +34,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "what counts as singular too early is solved by its eigenvectors, with the same result",
     (
         "networks/_basis.py",
-        "sums = np.zeros((2, self._n_targets))",
+        "sums = np.zeros((2, residual.shape[1]))",
         "2 -> 3",
     ): _WORKSPACE,
     (
@@ -49,7 +49,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "all columns in their order, copied or not, are the same columns",
     (
         "networks/_pools.py",
-        'if settings.pool == "sparse" and rows.n_rows <= _MOST_IN_MEMORY:',
+        'if settings.pool == "sparse" and not is_numpy(rows.inputs) and rows.n_rows <= _MOST_IN_MEMORY:',
         "and -> or",
     ): "where a copy of the rows lies decides on speed alone",
     (
@@ -140,18 +140,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "<= -> <",
     ): "a tolerance for rounding, which no ratio meets exactly but that of whole numbers, whose difference is zero",
 }
-
-# Where a basis has recorded kernels, which takes a GPU.
-for _line, _changes in {
-    "self._fused.ask_for(0, self.size + 1, weights)": (
-        "0 -> 1",
-        "+ -> -",
-        "1 -> 2",
-        "self._fused.ask_for(0, self.size + 1, weights) -> pass",
-    ),
-    "return self.counts(self.answers(0)[0])": ("0 -> 1",),
-}.items():
-    EQUIVALENT.update({("networks/_basis.py", _line, _change): _LIBRARY for _change in _changes})
 
 
 def reason_for(file: str, line: str, change: str) -> str:

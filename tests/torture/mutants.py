@@ -34,13 +34,14 @@ VERDICTS = STORE / "verdicts.json"
 FOLDERS = ["src/scne/ncl", "src/scne/networks", "src/scne/rows"]
 # Files and functions that run with PyTorch alone, and mostly on a GPU: tests/test_device*.py and others need both.
 ONLY_WITH_PYTORCH = {
-    "networks/_ahead.py": None,
-    "networks/_basis.py": {"ask", "answers", "counts", "attempts_at_once", "_recorded_kernels"},
-    "networks/_builder.py": {"searches_on_device"},
-    "networks/_device_tuning.py": None,
     "networks/_pools.py": {"expect"},
-    "networks/_torch_steps.py": None,
-    "networks/_tuning_layout.py": None,
+    "networks/gpu/_ahead.py": None,
+    "networks/gpu/_basis.py": None,
+    "networks/gpu/_fused.py": None,
+    "networks/gpu/_recorded.py": None,
+    "networks/gpu/_torch_steps.py": None,
+    "networks/gpu/_tuning.py": None,
+    "networks/gpu/_tuning_layout.py": None,
     "rows/_arrays.py": {"_from_torch", "_is_large"},
 }
 # A first handful of fast tests notices most mutants; later parts import more test files.

@@ -48,7 +48,7 @@ from scne.fitting import (
     open_engine,
     placed,
 )
-from scne.passes import Engine, logging_stages
+from scne.passes import ThreadEngine, logging_stages
 from scne.rows import Array
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
             if memory is not None:
                 memory = memory.after_learning(data.encoder, data.rows.n_rows)
                 memory = memory.on_threads(data.search.n_rows, engine.n_threads)
-                engine = Engine(memory.threads, memory.in_flight_bytes)
+                engine = ThreadEngine(memory.threads, memory.in_flight_bytes)
             basis_bytes = given.X.memory_budget if files else BASIS_BYTES
             if memory is not None and not memory.most.stored_basis:
                 basis_bytes = 0.0

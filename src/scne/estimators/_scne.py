@@ -29,7 +29,7 @@ from scne.fitting import (
     plan_memory,
     reweighted,
 )
-from scne.passes import Engine
+from scne.passes import ThreadEngine
 from scne.rows import Array, all_columns, resolve_groups
 
 if TYPE_CHECKING:
@@ -345,6 +345,6 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         """Every network's own output, shape (M, n_rows) or (M, n_rows, n_outputs): their mean is `predict`."""
         check_is_fitted(self)
         inputs = check_prediction_inputs(self, X)
-        with Engine(check_threads(self.n_jobs)) as engine:
+        with ThreadEngine(check_threads(self.n_jobs)) as engine:
             outputs = self.fitted_.member_outputs(inputs, engine)
         return outputs[:, :, 0] if self.fitted_.columns.flat_target else outputs

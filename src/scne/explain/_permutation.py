@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.fitting import Columns, FittedNetworks, mean_output
-from scne.passes import Engine, announce
+from scne.passes import Engine, ThreadEngine, announce
 from scne.rows import Array, ArrayRows
 
 Name = str | int
@@ -68,7 +68,7 @@ def permutation_importances(
     """Shuffle every column and every group of a fitted model's input, `n_repeats` times each."""
     flat = model.columns.flat_target
     columns, groups = _columns(model.columns), _groups(model.columns)
-    with Engine(threads) as engine:
+    with ThreadEngine(threads) as engine:
         shuffled = _ShuffledRows(model, rows, engine)
         total = len(columns) + len(groups)
         rises = np.empty((total, n_repeats, model.n_outputs))

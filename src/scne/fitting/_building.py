@@ -29,7 +29,7 @@ from scne.networks import (
     tunes_on_device,
     uniform_pool,
 )
-from scne.passes import DeviceEngine, Engine
+from scne.passes import DeviceEngine, ThreadEngine
 from scne.rows import ArrayRows, ColumnScaling, FeatureGroup, InputScaling
 
 # With fewer rows a search takes little time in either precision, and may come close to fitting every row, where single
@@ -211,13 +211,13 @@ def _searched_here(
     if few.n_training > MOST_TO_SEARCH_HERE or searches_on_device(few, plan.search):
         return [_searched(plan, few, group.name, m, site) for m, group in enumerate(groups)]
     few = few.in_numpy()
-    alone = replace(site, engine=Engine(1))
+    alone = replace(site, engine=ThreadEngine(1))
 
     def search(task: tuple[Context, int, FeatureGroup]) -> BuiltNetwork:
         context, index, group = task
         return context.run(_searched, plan, few, group.name, index, alone)
 
-    with Engine(plan.n_threads) as engine:
+    with ThreadEngine(plan.n_threads) as engine:
         return list(engine.map(search, iter([(copy_context(), m, group) for m, group in enumerate(groups)])))
 
 

@@ -24,7 +24,7 @@ from scne.fitting._members import mean_output
 from scne.fitting._site import BuildingSite
 from scne.fitting._trend import Trend
 from scne.networks import HiddenLayer
-from scne.passes import Engine
+from scne.passes import ThreadEngine
 from scne.rows import Array, ArrayRows, cast, like, namespace_of, to_numpy
 
 # Errors that a model keeps: the coverage of an interval is then at most 1/10,001 above what all errors would give.
@@ -100,7 +100,7 @@ def held_out_outputs(
         # An iteration that diverged.
         return None
     ends = np.cumsum(list(map(attrgetter("n_outputs"), layers)))[:-1]
-    with nullcontext(site.engine) if site.engine.on_device else Engine(threads) as engine:
+    with nullcontext(site.engine) if site.engine.on_device else ThreadEngine(threads) as engine:
         outputs = mean_output(rows.inputs, layers, np.split(np.ascontiguousarray(weights), ends), engine)
     return HeldOutOutputs(rows, site.target_scaling.undo(outputs))
 

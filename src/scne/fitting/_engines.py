@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from scne.fitting._checks import check_choice, check_threads
 from scne.fitting._training import TrainingData
-from scne.passes import ClusterRows, DeviceEngine, Engine, uploaded
+from scne.passes import ClusterRows, DeviceEngine, Engine, ThreadEngine, uploaded
 from scne.rows import Array, ArrayRows, RowBlock, RowsOf, RowSource, is_foreign
 
 _log = logging.getLogger("scne")
@@ -32,10 +32,10 @@ def open_engine(device: object, precision: str, n_jobs: object, given: object = 
     if device is None and is_foreign(given):
         return DeviceEngine(given, precision)
     if device in (None, "cpu"):
-        return Engine(threads)
+        return ThreadEngine(threads)
     example = _tensor_on(device)
     if example is None:
-        return Engine(threads)
+        return ThreadEngine(threads)
     _log.debug("device %s, precision %s", example.device, precision)
     return DeviceEngine(example, precision)
 

@@ -20,7 +20,7 @@ from scne.fitting._site import BuildingSite, open_site
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import blended, learn_trend, without_trend
 from scne.fitting._weights import solve_again, solve_weights
-from scne.passes import ClusterRows, Engine
+from scne.passes import ClusterRows, Engine, ThreadEngine
 from scne.rows import other_places, release_memory
 
 
@@ -127,7 +127,7 @@ def build_members(plan: FitPlan, site: BuildingSite) -> tuple[Member, ...]:
             network.build(group, index, site)
             for index, (network, group) in enumerate(zip(networks, groups, strict=True))
         )
-    alone = replace(site, engine=Engine(1))
+    alone = replace(site, engine=ThreadEngine(1))
 
     def build(task: tuple[Context, int]) -> Member:
         # Whoever listens to this thread's progress listens to that of the others too.

@@ -22,7 +22,7 @@ from scne.fitting._site import BuildingSite
 from scne.fitting._weights import WeightSettings, solve_weights
 from scne.ncl import Naive
 from scne.networks import HiddenLayer
-from scne.passes import Engine
+from scne.passes import Engine, ThreadEngine
 from scne.rows import Array, ArrayRows, ColumnScaling, other_places
 
 
@@ -61,7 +61,7 @@ def grown(
     scaling, trend = model.system_scaling, model.trend.taken_off
     sample = rows.sample() if trend is None else trend.left_of(rows.sample())
     held = None if validation_fraction is None else validation_rows(sample, validation_fraction, seed)
-    with Engine(threads) as searching:
+    with ThreadEngine(threads) as searching:
         # Networks bring scalings of their own.
         own = ColumnScaling(np.empty(0), np.empty(0))
         site = BuildingSite(sample, None, held, own, scaling, seed, searching, precision=precision)
@@ -69,7 +69,7 @@ def grown(
     layers = [member.layer for member in members]
     with engine:
         system = ensemble_system(rows_to_sum(rows.rows, engine, trend), layers, scaling, engine)
-        held_out = replace(site, engine=Engine(1)).held_out(system, layers)
+        held_out = replace(site, engine=ThreadEngine(1)).held_out(system, layers)
     errors = None
     if held_out is not None:
         errors = _held_out_errors(
@@ -147,7 +147,7 @@ def _held_out_errors(
     assert site.validation is not None
     rows = site.rows.take(site.validation)
     assert rows.targets is not None
-    with Engine(threads) as engine:
+    with ThreadEngine(threads) as engine:
         scaled = mean_output(rows.inputs, layers, split_weights(weights, layers), engine)
     trend = model.trend
     if trend.mode == "blended" and trend.trend is not None:

@@ -15,7 +15,7 @@ from scne.fitting._members import ensemble_system
 from scne.fitting._running_errors import joined_errors
 from scne.fitting._weights import WeightSettings, solve_weights
 from scne.ncl import EnsembleSystem
-from scne.passes import Engine
+from scne.passes import Engine, ThreadEngine
 
 
 def updated(
@@ -43,7 +43,7 @@ def updated(
         new = ensemble_system(rows, model.layers, model.system_scaling, engine)
     sample = batch.sample()
     assert sample.targets is not None
-    with Engine(threads) as here:
+    with ThreadEngine(threads) as here:
         errors = np.abs(model.outputs(sample.inputs, here) - sample.targets)
     total = discounted(model.sums, forgetting, new)
     held_out = model.held_out

@@ -23,7 +23,7 @@ from scne.ncl import (
     decorrelation_limit,
     make_solver,
 )
-from scne.passes import Engine, ScneConvergenceWarning, available_threads, single_threaded_blas
+from scne.passes import ScneConvergenceWarning, ThreadEngine, available_threads, single_threaded_blas
 
 _log = logging.getLogger("scne")
 
@@ -162,7 +162,7 @@ def _choose(
     fitted, judged = (system, None) if held_out is None else (held_out.fitted, held_out.judged)
     if system.n_nodes > SERIAL_NODES:
         return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged)
-    with Engine(available_threads()) as engine:
+    with ThreadEngine(available_threads()) as engine:
         return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged, run=engine.map)
 
 

@@ -1,8 +1,8 @@
 """Base models: hidden layers and the two ways to find them, SC-III and RVFL."""
 
 from scne.networks._admissibility import admissible_nodes
-from scne.networks._basis import GrowingBasis
-from scne.networks._builder import build_network, searches_on_device
+from scne.networks._basis import Basis, GrowingBasis
+from scne.networks._builder import build_network
 from scne.networks._built import BuiltNetwork, ChosenNodes, SearchSettings, StopReason
 from scne.networks._criteria import CRITERIA, Selection, required_share, select_candidates
 from scne.networks._layer import ACTIVATIONS, Activation, HiddenLayer, each_outputs, joint_outputs, rows_at_once
@@ -10,6 +10,7 @@ from scne.networks._pools import POOLS, pool_generator, sparse_pool, uniform_poo
 from scne.networks._rvfl import draw_nodes
 from scne.networks._search_rows import SearchRows, prepare_search
 from scne.networks._tuning import TuningSettings, tune_nodes
+from scne.networks.gpu._basis import searches_on_device
 from scne.networks.gpu._tuning import tune_together, tunes_on_device
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "CRITERIA",
     "POOLS",
     "Activation",
+    "Basis",
     "BuiltNetwork",
     "ChosenNodes",
     "GrowingBasis",

@@ -63,4 +63,5 @@ def admissible_nodes(
     else:
         gains = shares**2
     needed = np.array([required_share(r, node) for node, r in enumerate(contractions[:n_nodes], start=1)])
-    return (gains[n_direct:] > needed[:, None] * left[n_direct:]).all(axis=1)
+    admitted: NDArray[np.bool_] = (gains[n_direct:] > needed[:, None] * left[n_direct:]).all(axis=1)
+    return admitted

@@ -1,19 +1,21 @@
 """SC-III: grow a network node by node under the supervisory inequality (section 2.1)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.networks._basis import PROJECT_AGAIN_BELOW, GrowingBasis, dependence, ties
-from scne.networks._built import BuiltNetwork, ChosenNodes, Record, SearchSettings, StopReason
-from scne.networks._criteria import Selection, select_candidates
+from scne.networks._basis import Basis, GrowingBasis
+from scne.networks._built import BuiltNetwork, ChosenNode, ChosenNodes, SearchSettings, StopReason
+from scne.networks._criteria import select_candidates
 from scne.networks._layer import ACTIVATIONS
 from scne.networks._pools import Pools
 from scne.networks._search_rows import SearchRows
 from scne.networks.gpu._ahead import SearchAhead
-from scne.networks.gpu._fused import SearchPlan, has_fused_search
-from scne.passes import Engine, PoolSums, announce
+from scne.networks.gpu._basis import recorded_basis
+from scne.passes import Engine, announce
 from scne.rows import is_numpy
 
 
@@ -46,23 +48,21 @@ def build_network(
     keep : callable or None
         Is given the nodes after each addition.
     """
-    capacity = settings.max_hidden + (rows.n_linked if settings.direct_link else 0)
     record, pools = Record(), Pools(rows, settings, seed, member)
-    plan = _search_plan(rows, settings)
-    basis = GrowingBasis(rows, ACTIVATIONS[settings.activation], capacity, engine, memory_budget, settings.ridge, plan)
-    ahead = SearchAhead(basis, settings, pools) if basis.is_recorded else None
-    if settings.direct_link:
-        basis.append_direct_links()
+    basis, add_nodes = _open_search(rows, settings, pools, engine, memory_budget)
     if resume is not None:
         for weights, scope, contraction in zip(*resume, strict=True):
             basis.append_node(weights)
-            record.add(weights, scope, contraction, basis)
+            record.add(ChosenNode(weights, scope, contraction), basis)
     while (reason := _reason_to_stop(record, basis, settings)) is None:
-        added = ahead.add_nodes(record) if ahead is not None else _add_nodes(record, basis, settings, pools)
-        if not added:
+        size = record.size
+        for node in add_nodes(size + 1):
+            record.add(node, basis)
+        if record.size == size:
             reason = StopReason.NO_CANDIDATE
             break
-        asked = announce(stage, record.size, settings.max_hidden, 0, *record.last_errors())
+        watched = record.validation[-1] if record.validation else None
+        asked = announce(stage, record.size, settings.max_hidden, 0, record.training[-1], watched)
         if keep is not None:
             keep(record.chosen())
         if asked:
@@ -70,42 +70,30 @@ def build_network(
             break
     if not record.size:
         # Nothing to explain (a constant target, say). One node keeps every shape downstream ordinary.
-        record.add(pools.any_node(), settings.scopes[0], settings.contraction[-1], basis)
+        record.add(ChosenNode(pools.any_node(), settings.scopes[0], settings.contraction[-1]), basis)
     announce(stage, settings.max_hidden, settings.max_hidden)
     return record.finished(reason)
 
 
-def searches_on_device(rows: SearchRows, settings: SearchSettings) -> bool:
-    """Whether a device does such a search by itself, with recorded kernels."""
-    plan = None if is_numpy(rows.inputs) else _search_plan(rows, settings)
+NodeSearch = Callable[[int], Iterator[ChosenNode]]
+
+
+def _open_search(
+    rows: SearchRows, settings: SearchSettings, pools: Pools, engine: Engine, memory_budget: float
+) -> tuple[Basis, NodeSearch]:
+    """A basis without nodes, and a function that adds node L to it, or a batch from there, and yields them."""
     activation = ACTIVATIONS[settings.activation]
-    return plan is not None and has_fused_search(rows.inputs, rows.targets.shape[1], activation, plan)
+    recorded = None if is_numpy(rows.inputs) else recorded_basis(rows, activation, settings, engine)
+    if recorded is not None:
+        return recorded, SearchAhead(recorded, settings, pools).add_nodes
+    capacity = settings.max_hidden + (rows.n_linked if settings.direct_link else 0)
+    basis = GrowingBasis(rows, activation, capacity, engine, memory_budget, settings.ridge)
+    if settings.direct_link:
+        basis.append_direct_links()
+    return basis, partial(_add_nodes, basis, settings, pools)
 
 
-def _search_plan(rows: SearchRows, settings: SearchSettings) -> SearchPlan | None:
-    """What kernels would be recorded for; None for searches that no recording does."""
-    n_attempts = 1 if settings.scope_search == "together" else len(settings.scopes)
-    projected = settings.criterion == "orthogonal"
-    # Direct links are columns of another kind. A batch is the same pool asked again, which is not what the paper's
-    # criterion does, and which pool it will be must be known ahead.
-    if settings.direct_link or (settings.batch_size > 1 and not (projected and n_attempts == 1)):
-        return None
-    precision = str(rows.inputs.dtype).rpartition(".")[2]
-    return SearchPlan(
-        settings.n_candidates,
-        n_attempts,
-        settings.batch_size,
-        settings.max_hidden,
-        settings.contraction,
-        projected,
-        settings.ridge,
-        dependence(precision),
-        PROJECT_AGAIN_BELOW,
-        ties(precision),
-    )
-
-
-def _reason_to_stop(record: Record, basis: GrowingBasis, settings: SearchSettings) -> StopReason | None:
+def _reason_to_stop(record: "Record", basis: Basis, settings: SearchSettings) -> StopReason | None:
     error = record.training[-1] if record.size else basis.training_error()
     if error <= settings.tol:
         return StopReason.TOLERANCE
@@ -117,41 +105,68 @@ def _reason_to_stop(record: Record, basis: GrowingBasis, settings: SearchSetting
     return None
 
 
-def _add_nodes(record: Record, basis: GrowingBasis, settings: SearchSettings, pools: Pools) -> bool:
-    """Draw pools, from the first scope to the last, until one yields nodes; False when none does."""
-    node = record.size + 1
+def _add_nodes(basis: GrowingBasis, settings: SearchSettings, pools: Pools, node: int) -> Iterator[ChosenNode]:
+    """Draw pools for node L, from the first scope to the last, until one yields nodes; none when none does."""
+    orthogonal = settings.criterion == "orthogonal"
+    batch_size = min(settings.batch_size, settings.max_hidden - node + 1)
+    limits = (settings.contraction, batch_size, settings.criterion, *basis.resolution)
     for attempt, scopes in enumerate(pools.attempts):
         pool = pools.at(node, attempt)
-        sums = _score(basis, pool, node, settings)
-        while (chosen := _select(basis, sums, node, settings)) is not None:
+        sums = basis.score(pool, with_projections=orthogonal, with_gram=orthogonal and batch_size > 1)
+        before = basis.size
+        while (chosen := select_candidates(sums, basis.squares[0], node, *limits)) is not None:
             for candidate in chosen.candidates:
                 if basis.append_node(pool[:, candidate]):
-                    record.add(pool[:, candidate], scopes[candidate % len(scopes)], chosen.contraction, basis)
-            if record.size >= node:
-                return True
+                    yield ChosenNode(pool[:, candidate], scopes[candidate % len(scopes)], chosen.contraction)
+            if basis.size > before:
+                return
             # All of them depended on present nodes to the precision of the search: out with them, on to the next best.
             sums.moments[:, chosen.candidates] = 0.0
-    return False
 
 
-def _batch_size(node: int, settings: SearchSettings) -> int:
-    return min(settings.batch_size, settings.max_hidden - node + 1)
+@dataclass
+class Record:
+    """What is known of each node while a network grows."""
 
+    weights: list[NDArray[np.float64]] = field(default_factory=list)
+    scopes: list[float] = field(default_factory=list)
+    contractions: list[float] = field(default_factory=list)
+    training: list[float] = field(default_factory=list)
+    validation: list[float] = field(default_factory=list)
 
-def _score(basis: GrowingBasis, pool: NDArray[np.float64], node: int, settings: SearchSettings) -> PoolSums:
-    orthogonal = settings.criterion == "orthogonal"
-    with_gram = orthogonal and _batch_size(node, settings) > 1
-    return basis.score(pool, with_projections=orthogonal, with_gram=with_gram)
+    def add(self, node: ChosenNode, basis: Basis) -> None:
+        """Note a node that was just added to the basis."""
+        self.weights.append(node.weights)
+        self.scopes.append(node.scope)
+        self.contractions.append(node.contraction)
+        self.training.append(basis.training_error())
+        if basis.rows.validation_weight:
+            self.validation.append(basis.validation_error())
 
+    @property
+    def size(self) -> int:
+        """L, the nodes so far."""
+        return len(self.weights)
 
-def _select(basis: GrowingBasis, sums: PoolSums, node: int, settings: SearchSettings) -> Selection | None:
-    return select_candidates(
-        sums,
-        basis.residual_squares,
-        node,
-        settings.contraction,
-        _batch_size(node, settings),
-        settings.criterion,
-        basis.dependence,
-        basis.ties,
-    )
+    @property
+    def best_prefix(self) -> int:
+        """The number of first nodes with the least validation error; all where nothing is watched."""
+        return int(np.argmin(self.validation)) + 1 if self.validation else self.size
+
+    def chosen(self) -> ChosenNodes:
+        """What another search needs to go on from here."""
+        return ChosenNodes(np.array(self.weights), np.array(self.scopes), np.array(self.contractions))
+
+    def finished(self, reason: StopReason) -> BuiltNetwork:
+        """The network, cut to its best prefix."""
+        nodes = np.array(self.weights[: self.best_prefix]).T
+        return BuiltNetwork(
+            np.ascontiguousarray(nodes[:-1]),
+            nodes[-1].copy(),
+            np.array(self.training),
+            np.array(self.validation) if self.validation else None,
+            np.array(self.scopes),
+            np.array(self.contractions),
+            reason,
+            self.chosen(),
+        )

@@ -1,13 +1,11 @@
-"""What a search is asked for, what it has come to, and what it ends with."""
+"""What a search is asked for, and what it ends with."""
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from scne.networks._basis import GrowingBasis
 
 
 class StopReason(Enum):
@@ -54,6 +52,14 @@ class ChosenNodes(NamedTuple):
     contractions: NDArray[np.float64]
 
 
+class ChosenNode(NamedTuple):
+    """A node of a growing network: its weights (d + 1,), and the Y and r with which it was admitted."""
+
+    weights: NDArray[np.float64]
+    scope: float
+    contraction: float
+
+
 @dataclass(frozen=True)
 class BuiltNetwork:
     """A finished search.
@@ -82,56 +88,9 @@ class BuiltNetwork:
     stop_reason: StopReason
     chosen: ChosenNodes | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         # By its name: not every format of files knows what an enumeration is (skops does not).
         return {**self.__dict__, "stop_reason": self.stop_reason.name}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, stop_reason=StopReason[state["stop_reason"]])
-
-
-class Record:
-    """What is known of each node while a network grows."""
-
-    def __init__(self) -> None:
-        self.weights: list[NDArray[np.float64]] = []
-        self.scopes: list[float] = []
-        self.contractions: list[float] = []
-        self.training: list[float] = []
-        self.validation: list[float] = []
-
-    def chosen(self) -> ChosenNodes:
-        return ChosenNodes(np.array(self.weights), np.array(self.scopes), np.array(self.contractions))
-
-    def add(self, weights: NDArray[np.float64], scope: float, contraction: float, basis: GrowingBasis) -> None:
-        self.weights.append(weights)
-        self.scopes.append(scope)
-        self.contractions.append(contraction)
-        self.training.append(basis.training_error())
-        if basis.rows.validation_weight:
-            self.validation.append(basis.validation_error())
-
-    @property
-    def size(self) -> int:
-        return len(self.weights)
-
-    def last_errors(self) -> tuple[float, float | None]:
-        """On training and validation rows: what a listener is told of the network so far."""
-        return self.training[-1], self.validation[-1] if self.validation else None
-
-    @property
-    def best_prefix(self) -> int:
-        return int(np.argmin(self.validation)) + 1 if self.validation else self.size
-
-    def finished(self, reason: StopReason) -> BuiltNetwork:
-        nodes = np.array(self.weights[: self.best_prefix]).T
-        return BuiltNetwork(
-            np.ascontiguousarray(nodes[:-1]),
-            nodes[-1].copy(),
-            np.array(self.training),
-            np.array(self.validation) if self.validation else None,
-            np.array(self.scopes),
-            np.array(self.contractions),
-            reason,
-            self.chosen(),
-        )
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state, stop_reason=StopReason[str(state["stop_reason"])])

@@ -24,6 +24,8 @@ class Activation:
         Works in place on an array, where its library can, and returns it.
     core_slope : callable
         Turns values of the core into its derivatives there, in the same way.
+    recorded_name : str or None
+        What the kernels of `scne.networks.gpu` call the core; None where they have no such core.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Activation:
     core: Callable[[Array], Array]
     output_gain: float
     core_slope: Callable[[Array], Array]
+    recorded_name: str | None = None
 
     def __call__(self, z: Array) -> Array:
         """phi(z), in place where the array's library can."""
@@ -68,14 +71,10 @@ def _one_plus_tanh_slope(h: Array) -> Array:
     return _tanh_slope(h)
 
 
-# The cores that a fused kernel knows (`scne.passes`).
-_tanh.fused_name = "tanh"  # type: ignore[attr-defined]
-_one_plus_tanh.fused_name = "one plus tanh"  # type: ignore[attr-defined]
-
 # The logistic function as 0.5 (1 + tanh(z / 2)): it cannot overflow, and tanh has a vector unit's speed.
 ACTIVATIONS: dict[str, Activation] = {
-    "sigmoid": Activation("sigmoid", 0.5, _one_plus_tanh, 0.5, _one_plus_tanh_slope),
-    "tanh": Activation("tanh", 1.0, _tanh, 1.0, _tanh_slope),
+    "sigmoid": Activation("sigmoid", 0.5, _one_plus_tanh, 0.5, _one_plus_tanh_slope, "one plus tanh"),
+    "tanh": Activation("tanh", 1.0, _tanh, 1.0, _tanh_slope, "tanh"),
 }
 
 
@@ -126,29 +125,18 @@ class HiddenLayer:
     @property
     def n_outputs(self) -> int:
         """Columns of `outputs`: the nodes, and the inputs when they are linked directly."""
-        return self.n_nodes + (len(self.columns) if self.direct_link else 0)
+        return len(self.biases) + (len(self.columns) if self.direct_link else 0)
 
     def outputs(self, inputs: Array) -> Array:
         """H_m of Eq. (21) for rows of the full input, shape (n, L) or (n, L + d_m), in float64."""
-        return self._of_scaled(self._scaled(inputs))
-
-    def _scaled(self, inputs: Array) -> Array:
-        return self.scaling.apply(chosen_columns(inputs, self.columns))
+        return self._of_scaled(self.scaling.apply(chosen_columns(inputs, self.columns)))
 
     def _of_scaled(self, scaled: Array) -> Array:
-        if not is_numpy(scaled):
-            xp = namespace_of(scaled)
-            nodes = xp.matmul(scaled, like(self.weights, scaled))
-            nodes += like(self.biases, scaled)
-            outputs = ACTIVATIONS[self.activation](nodes)
-            return xp.concat([outputs, scaled[:, : len(self.columns)]], axis=1) if self.direct_link else outputs
-        hidden = np.empty((len(scaled), self.n_outputs))
-        nodes = scaled @ self.weights
-        nodes += self.biases
-        hidden[:, : self.n_nodes] = ACTIVATIONS[self.activation](nodes)
-        if self.direct_link:
-            hidden[:, self.n_nodes :] = scaled[:, : len(self.columns)]
-        return hidden
+        xp = namespace_of(scaled)
+        nodes = xp.matmul(scaled, self.weights if xp is np else like(self.weights, scaled))
+        nodes += self.biases if xp is np else like(self.biases, scaled)
+        outputs = ACTIVATIONS[self.activation](nodes)
+        return xp.concat([outputs, scaled[:, : len(self.columns)]], axis=1) if self.direct_link else outputs
 
 
 def each_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str = "float64") -> Iterator[Array]:
@@ -159,7 +147,7 @@ def each_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str = 
     last: HiddenLayer | None = None
     for layer in layers:
         if last is None or layer.scaling is not last.scaling or not np.array_equal(layer.columns, last.columns):
-            scaled = cast(layer._scaled(inputs), precision)
+            scaled = cast(layer.scaling.apply(chosen_columns(inputs, layer.columns)), precision)
         yield layer._of_scaled(scaled)
         last = layer
 
@@ -176,8 +164,10 @@ def rows_at_once(layers: Sequence[HiddenLayer]) -> int:
     >>> rows_at_once([on(16)]), rows_at_once([on(8_192)])
     (65536, 128)
     """
-    features = max(len(layer.scaling.feature_columns) for layer in layers)
-    return max(64, _SCALED_TOGETHER // max(1, features))
+    features = 1
+    for layer in layers:
+        features = max(features, len(layer.scaling.feature_columns))
+    return max(64, _SCALED_TOGETHER // features)
 
 
 def joint_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str = "float64") -> Array:
@@ -186,12 +176,8 @@ def joint_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str =
     if is_numpy(inputs) and len(inputs) > rows:
         hidden = np.empty((len(inputs), sum(layer.n_outputs for layer in layers)))
         for start in range(0, len(inputs), rows):
-            hidden[start : start + rows] = _side_by_side(layers, inputs[start : start + rows], precision)
+            hidden[start : start + rows] = joint_outputs(layers, inputs[start : start + rows], precision)
         return hidden
-    return _side_by_side(layers, inputs, precision)
-
-
-def _side_by_side(layers: Sequence[HiddenLayer], inputs: Array, precision: str) -> Array:
     parts = list(each_outputs(layers, inputs, precision))
     return namespace_of(inputs).concat(parts, axis=1) if len(parts) > 1 else parts[0]
 

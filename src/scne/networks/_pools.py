@@ -6,7 +6,7 @@ look at the data; sparse ones take their centres from rows.
 """
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from scne.networks._built import SearchSettings
 from scne.networks._search_rows import SearchRows
+from scne.rows import is_numpy
 
 POOLS = ("uniform", "sparse")
 # How many columns a sparse node may look at, all of them being the last. Targets are often sums of functions of one,
@@ -80,19 +81,15 @@ def sparse_pool(
         The biases are the last row.
     """
     features = rows.feature_places
-    chosen = _few_columns(generator, int(features.max()) + 1, n_candidates)
+    n_columns = int(features.max()) + 1
+    counts = np.minimum(_COLUMN_COUNTS, n_columns)[generator.integers(len(_COLUMN_COUNTS), size=n_candidates)]
+    ranks = generator.random((n_columns, n_candidates)).argsort(axis=0).argsort(axis=0)
     directions = generator.standard_normal((len(features), n_candidates))
-    directions *= chosen[features]
+    directions *= (ranks < counts)[features]
     reach = np.asarray(scopes, dtype=np.float64)[np.arange(n_candidates) % len(scopes)]
     directions *= reach / np.linalg.norm(directions, axis=0)
     centres = rows.rows_at(generator.random(n_candidates)).astype(np.float64)
     return np.vstack([directions, -np.einsum("dt,td->t", directions, centres)])
-
-
-def _few_columns(generator: np.random.Generator, n_columns: int, n_candidates: int) -> NDArray[np.bool_]:
-    """Which columns each candidate looks at, shape (n_columns, n_candidates)."""
-    counts = np.minimum(_COLUMN_COUNTS, n_columns)[generator.integers(len(_COLUMN_COUNTS), size=n_candidates)]
-    return generator.random((n_columns, n_candidates)).argsort(axis=0).argsort(axis=0) < counts
 
 
 # The constants of SeedSequence.
@@ -126,28 +123,32 @@ class NamedStreams:
 
     def __init__(self, seed: int, name: Sequence[int], counts: tuple[int, int]) -> None:
         self._counts = counts
-        words = list(_words_of(seed))
+        words = _words_of(seed)
         words += [0] * (_WORDS - len(words))
         for number in name:
             words += _words_of(number)
-        first, second = np.divmod(np.arange(counts[0] * counts[1]), counts[1])
-        self._seeds = _hashed([*words, first.astype(np.uint32), second.astype(np.uint32)])
+        n_pairs = counts[0] * counts[1]
+        entropy = np.empty((len(words) + 2, n_pairs), dtype=np.uint32)
+        entropy[:-2] = np.array(words)[:, None]
+        entropy[-2:] = np.divmod(np.arange(n_pairs), counts[1])
+        self._seeds = _hashed(entropy)
         self._own = threading.local()
 
     def at(self, first: int, second: int) -> np.random.Generator:
         """The stream of a pair at its beginning; to a thread it is the same generator at every call."""
         if not hasattr(self._own, "generator"):
             self._own.generator = np.random.Generator(np.random.PCG64(0))
+        generator: np.random.Generator = self._own.generator
         high, low, stream_high, stream_low = self._seeds[first * self._counts[1] + second].tolist()
         increment = ((stream_high << 64 | stream_low) << 1 | 1) & _MASK_128
         state = (increment + (high << 64 | low)) * _PCG64_FACTOR + increment & _MASK_128
-        self._own.generator.bit_generator.state = {
+        generator.bit_generator.state = {
             "bit_generator": "PCG64",
             "state": {"state": state, "inc": increment},
             "has_uint32": 0,
             "uinteger": 0,
         }
-        return self._own.generator
+        return generator
 
 
 def _words_of(number: int) -> list[int]:
@@ -158,41 +159,35 @@ def _words_of(number: int) -> list[int]:
     return words
 
 
-def _constants(first: int, factor: int) -> Iterator[tuple[np.uint32, np.uint32]]:
-    """Each power of a factor, times the first, and the next."""
-    while True:
-        following = first * factor & _MASK_32
-        yield np.uint32(first), np.uint32(following)
-        first = following
-
-
-def _hashed(entropy: Sequence[int | NDArray[np.uint32]]) -> NDArray[np.uint64]:
-    """Four words of 64 bits for each name, shape (n, 4); words that all names share are plain numbers."""
-    constants = _constants(_FIRST_A, _FACTOR_A)
-
-    def hashmix(value: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        before, after = next(constants)
-        value = (value ^ before) * after
-        return value ^ (value >> _SHIFT)
-
-    def mixed(left: NDArray[np.uint32], right: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        value = left * _MIX_LEFT - right * _MIX_RIGHT
-        return value ^ (value >> _SHIFT)
-
-    # Arrays, because their arithmetic wraps around without a warning.
-    words = [np.atleast_1d(np.asarray(word, dtype=np.uint32)) for word in entropy]
-    pool = [hashmix(word) for word in words[:_WORDS]]
+def _hashed(entropy: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    """Four words of 64 bits for each name, shape (n, 4), from words of 32 bits, shape (k, n) with k >= 4."""
+    # Each value is mixed with one power of a factor, times the first constant, and the next.
+    n_mixed = _WORDS * len(entropy)
+    constants = np.cumprod([_FIRST_A] + [_FACTOR_A] * n_mixed, dtype=np.uint32)[:, None]
+    last = np.cumprod([_FIRST_B] + [_FACTOR_B] * 2 * _WORDS, dtype=np.uint32)[:, None]
+    pool = _mixed(entropy[:_WORDS], constants[: _WORDS + 1])
+    used = _WORDS
     for source in range(_WORDS):
-        for target in range(_WORDS):
-            if source != target:
-                pool[target] = mixed(pool[target], hashmix(pool[source]))
-    for word in words[_WORDS:]:
-        for target in range(_WORDS):
-            pool[target] = mixed(pool[target], hashmix(word))
-    constants = _constants(_FIRST_B, _FACTOR_B)
-    found = [hashmix(pool[k % _WORDS]) for k in range(2 * _WORDS)]
-    halves = np.stack(np.broadcast_arrays(*found), axis=1).astype(np.uint64)
+        others = np.arange(_WORDS) != source
+        pool[others] = _joined(pool[others], _mixed(pool[source], constants[used : used + _WORDS]))
+        used += _WORDS - 1
+    for word in entropy[_WORDS:]:
+        pool = _joined(pool, _mixed(word, constants[used : used + _WORDS + 1]))
+        used += _WORDS
+    halves = _mixed(np.concatenate([pool, pool]), last).T.astype(np.uint64)
     return halves[:, ::2] | halves[:, 1::2] << np.uint64(32)
+
+
+def _mixed(values: NDArray[np.uint32], constants: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    values = (values ^ constants[:-1]) * constants[1:]
+    values ^= values >> _SHIFT
+    return values
+
+
+def _joined(left: NDArray[np.uint32], right: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    values: NDArray[np.uint32] = left * _MIX_LEFT - right * _MIX_RIGHT
+    values ^= values >> _SHIFT
+    return values
 
 
 # Rows up to which a copy in this process's memory costs less than asking a device for a few of them at every pool.
@@ -224,7 +219,7 @@ class Pools:
     """
 
     def __init__(self, rows: SearchRows, settings: SearchSettings, seed: int, member: int) -> None:
-        if settings.pool == "sparse" and rows.n_rows <= _MOST_IN_MEMORY:
+        if settings.pool == "sparse" and not is_numpy(rows.inputs) and rows.n_rows <= _MOST_IN_MEMORY:
             rows = rows.in_numpy()
         self._rows, self._settings = rows, settings
         together = settings.scope_search == "together"

@@ -1,11 +1,14 @@
 """RVFL networks: random nodes that are drawn, not searched."""
 
+import numpy as np
 from numpy.typing import NDArray
 
 from scne.networks._pools import pool_generator, uniform_pool
 
 
-def draw_nodes(seed: int, member: int, n_columns: int, n_hidden: int, scope: float) -> tuple[NDArray, NDArray]:
+def draw_nodes(
+    seed: int, member: int, n_columns: int, n_hidden: int, scope: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Input weights (d, L) and biases (L,), independent and uniform in [-alpha, alpha].
 
     Examples

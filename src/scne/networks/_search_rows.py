@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -59,9 +58,9 @@ class SearchRows:
         Columns that were given, which come first among the features; None when there are no others.
     """
 
-    inputs: NDArray[Any]
-    targets: NDArray[np.float64]
-    root_weights: NDArray[Any] | None
+    inputs: Array
+    targets: Array
+    root_weights: Array | None
     n_training: int
     training_weight: float
     validation_weight: float
@@ -74,12 +73,12 @@ class SearchRows:
     @property
     def n_rows(self) -> int:
         """Training and validation rows together."""
-        return self.inputs.shape[0]
+        return int(self.inputs.shape[0])
 
     @property
     def n_columns(self) -> int:
         """d, the inputs of the network."""
-        return self.inputs.shape[1] - 1
+        return int(self.inputs.shape[1]) - 1
 
     @property
     def n_linked(self) -> int:
@@ -93,13 +92,8 @@ class SearchRows:
         return self.keys() if callable(self.keys) else self.keys
 
     @cached_property
-    def canonical_order(self) -> NDArray[np.intp]:
+    def canonical_order(self) -> Array:
         """Training rows in an order that depends on what they hold alone, and is as good as random."""
-        return to_numpy(self._order)
-
-    @cached_property
-    def _order(self) -> Array:
-        """The same where the rows live."""
         keys = self._keys
         order = namespace_of(keys).argsort(ascending(keys), stable=True)
         return order if self.root_weights is None else order[_rows_at(self.root_weights, order) > 0]
@@ -107,7 +101,9 @@ class SearchRows:
     @cached_property
     def _reached(self) -> Array:
         """The weight of the rows up to each in canonical order."""
-        return namespace_of(self._order).cumulative_sum(_weight_of(_rows_at(self.root_weights, self._order)))
+        return namespace_of(self.canonical_order).cumulative_sum(
+            _weight_of(_rows_at(self.root_weights, self.canonical_order))
+        )
 
     @cached_property
     def feature_places(self) -> NDArray[np.intp]:
@@ -119,12 +115,12 @@ class SearchRows:
     @cached_property
     def n_distinct(self) -> int:
         """Training rows that differ from each other, of those that count."""
-        keys = _rows_at(self._keys, self._order)
+        keys = _rows_at(self._keys, self.canonical_order)
         return 1 + int(namespace_of(keys).count_nonzero(keys[1:] != keys[:-1]))
 
-    def rows_at(self, shares: NDArray[np.float64]) -> NDArray[Any]:
+    def rows_at(self, shares: NDArray[np.float64]) -> np.ndarray:
         """Inputs (k, d) of the training rows at some shares, in [0, 1), of the whole weight in canonical order."""
-        order = self._order
+        order = self.canonical_order
         xp, n = namespace_of(order), order.shape[0]
         if self.root_weights is None:
             places = like((shares * n).astype(np.intp), order)
@@ -137,29 +133,27 @@ class SearchRows:
         """The first n training rows in canonical order, and nothing to watch."""
         if n >= self.n_training and self.n_rows == self.n_training:
             return self
-        if not is_numpy(self.inputs):
-            return self._first_training(n)
         with self._guard:
-            # Networks on the same columns share them: of many columns these rows are large.
-            if n not in self._first:
-                self._first.clear()
-                self._first[n] = self._first_training(n)
-            return self._first[n]
-
-    def _first_training(self, n: int) -> "SearchRows":
-        chosen = self._order[: min(n, self._order.shape[0])]
-        roots = None if self.root_weights is None else _rows_at(self.root_weights, chosen)
-        return SearchRows(
-            _rows_at(self.inputs, chosen),
-            _rows_at(self.targets, chosen),
-            roots,
-            chosen.shape[0],
-            float(chosen.shape[0] if roots is None else namespace_of(roots).sum(_weight_of(roots))),
-            0.0,
-            self.feature_columns,
-            _rows_at(self._keys, chosen),
-            self.n_given,
-        )
+            if n in self._first:
+                return self._first[n]
+            self._first.clear()
+            chosen = self.canonical_order[: min(n, self.canonical_order.shape[0])]
+            roots = None if self.root_weights is None else _rows_at(self.root_weights, chosen)
+            rows = SearchRows(
+                _rows_at(self.inputs, chosen),
+                _rows_at(self.targets, chosen),
+                roots,
+                chosen.shape[0],
+                float(chosen.shape[0] if roots is None else namespace_of(roots).sum(_weight_of(roots))),
+                0.0,
+                self.feature_columns,
+                _rows_at(self._keys, chosen),
+                self.n_given,
+            )
+            # Networks on the same columns share them: of many columns these rows are large. A device has less memory.
+            if is_numpy(self.inputs):
+                self._first[n] = rows
+            return rows
 
     def in_numpy(self) -> "SearchRows":
         """The same rows in this process's memory."""
@@ -177,36 +171,29 @@ class SearchRows:
 
     def stripes(self, step: int) -> list[slice]:
         """Row ranges of `step` rows for the kernels; none holds both training and validation rows."""
-        training = [slice(a, min(a + step, self.n_training)) for a in range(0, self.n_training, step)]
-        return training + [slice(a, min(a + step, self.n_rows)) for a in range(self.n_training, self.n_rows, step)]
+        parts = []
+        for first, last in ((0, self.n_training), (self.n_training, self.n_rows)):
+            for start in range(first, last, step):
+                parts.append(slice(start, min(start + step, last)))
+        return parts
 
-    def is_training(self, part: slice) -> bool:
-        """Whether a stripe belongs to the rows that the search fits."""
-        return part.start < self.n_training
-
-    def node_outputs(self, part: slice, weights: NDArray, activation: Activation) -> NDArray:
+    def node_outputs(self, part: slice, weights: np.ndarray, activation: Activation) -> Array:
         """Outputs of nodes with weights (d + 1, k) on a stripe, times the root weights, shape (n, k)."""
         if is_numpy(self.inputs):
             return self.weighted(activation(self.inputs[part].astype(weights.dtype, copy=False) @ weights), part)
         inputs = cast(self.inputs[part, :], str(weights.dtype))
         return self.weighted(activation(namespace_of(inputs).matmul(inputs, like(weights, inputs))), part)
 
-    def direct_output(self, part: slice, column: int) -> NDArray[np.float64]:
-        """One scaled input column on a stripe, times the root weights, shape (n,)."""
+    def direct_output(self, part: slice, column: int) -> Array:
+        """One scaled input column on a stripe, times the root weights, shape (n, 1)."""
         # A copy: root weights are multiplied in place.
-        values = cast(self.inputs[part, column : column + 1], "float64") + 0.0
-        return self.weighted(values, part)[:, 0]
+        return self.weighted(cast(self.inputs[part, column : column + 1], "float64") + 0.0, part)
 
-    def weighted(self, outputs: NDArray, part: slice) -> NDArray:
+    def weighted(self, outputs: Array, part: slice) -> Array:
         """Outputs (n, k) of a stripe times the root weights, in place."""
         if self.root_weights is not None:
             outputs *= cast(self.root_weights[part], str(outputs.dtype).rpartition(".")[2])[:, None]
         return outputs
-
-
-def rows_at(values: Array, positions: Array) -> NDArray[Any]:
-    """Some rows of an array of any library, in this process's memory."""
-    return to_numpy(_rows_at(values, positions))
 
 
 def _rows_at(values: Array, positions: Array) -> Array:
@@ -249,45 +236,40 @@ def prepare_search(
     """
     if not is_numpy(rows.inputs):
         return _prepared_on_device(rows, columns, scaling, target_scaling, validation, watched, np.dtype(dtype).name)
-    parts: list[tuple[ArrayRows, NDArray[np.intp] | None]]
-    if validation is None:
-        parts = [(rows, None)]
-    else:
-        parts = [(rows, other_places(rows.n_rows, validation)), (rows, np.sort(validation))]
+    kept = None if validation is None else other_places(rows.n_rows, validation)
+    parts = [(rows, kept)] if validation is None else [(rows, kept), (rows, np.sort(validation))]
     if watched is not None:
         parts.append((watched, None))
+    n_training = rows.n_rows if kept is None else len(kept)
+    n_rows = rows.n_rows + (0 if watched is None else watched.n_rows)
+    assert rows.targets is not None
+    inputs = np.ones((n_rows, len(scaling.feature_columns) + 1), dtype=dtype)
+    targets = np.empty((n_rows, rows.targets.shape[1]))
+    weighted = rows.weights is not None or (watched is not None and watched.weights is not None)
+    root_weights = np.ones(n_rows) if weighted else None
 
-    counts = [source.n_rows if chosen is None else len(chosen) for source, chosen in parts]
-    q = 1 if rows.targets is None else rows.targets.shape[1]
-    weighted = any(source.weights is not None for source, _ in parts)
-    inputs = np.ones((sum(counts), len(scaling.feature_columns) + 1), dtype=dtype)
-    targets = np.empty((sum(counts), q))
-    root_weights = np.ones(sum(counts)) if weighted else None
-    for (source, chosen), first in zip(parts, np.cumsum([0, *counts[:-1]]), strict=True):
+    def copy(task: tuple[ArrayRows, slice | NDArray[np.intp], slice]) -> None:
+        source, where, here = task
+        inputs[here, :-1] = scaling.apply(source.inputs[where][:, columns])
+        assert source.targets is not None
+        targets[here] = target_scaling.apply(source.targets[where])
+        if root_weights is not None and source.weights is not None:
+            root_weights[here] = np.sqrt(source.weights[where])
+            targets[here] *= root_weights[here, None]
 
-        def copy(
-            part: tuple[int, int],
-            source: ArrayRows = source,
-            chosen: NDArray | None = chosen,
-            first: int = first,
-        ) -> None:
-            start, stop = part
-            where = slice(start, stop) if chosen is None else chosen[start:stop]
-            here = slice(first + start, first + stop)
-            inputs[here, :-1] = scaling.apply(source.inputs[where][:, columns])
-            assert source.targets is not None
-            targets[here] = target_scaling.apply(source.targets[where])
-            if root_weights is not None and source.weights is not None:
-                root_weights[here] = np.sqrt(source.weights[where])
-                targets[here] *= root_weights[here, None]
-
+    tasks: list[tuple[ArrayRows, slice | NDArray[np.intp], slice]] = []
+    first = 0
+    for source, chosen in parts:
         n = source.n_rows if chosen is None else len(chosen)
         # Each value is scaled by itself, so that the length of a step shows in time and memory only.
         step = min(stripe_rows(n), max(64, _SCALED_TOGETHER // inputs.shape[1]))
-        engine.run(copy, [(start, min(start + step, n)) for start in range(0, n, step)])
-
-    n_training = counts[0]
-    weights = np.ones(sum(counts)) if root_weights is None else root_weights**2
+        for start in range(0, n, step):
+            stop = min(start + step, n)
+            where = slice(start, stop) if chosen is None else chosen[start:stop]
+            tasks.append((source, where, slice(first + start, first + stop)))
+        first += n
+    engine.run(copy, tasks)
+    weights = np.ones(n_rows) if root_weights is None else root_weights**2
     return SearchRows(
         inputs,
         targets,
@@ -296,7 +278,7 @@ def prepare_search(
         float(weights[:n_training].sum()),
         float(weights[n_training:].sum()),
         scaling.feature_columns,
-        keys=partial(_keys_of, rows, columns, parts[0][1]),
+        keys=partial(_keys_of, rows, columns, kept),
         n_given=scaling.n_columns,
     )
 
@@ -306,8 +288,10 @@ def _keys_of(rows: ArrayRows, columns: NDArray[np.intp], chosen: NDArray[np.intp
         return content_keys(chosen_columns(rows.inputs if chosen is None else _rows_at(rows.inputs, chosen), columns))
     places = np.arange(rows.n_rows) if chosen is None else chosen
     step = max(64, _SCALED_TOGETHER // max(1, len(columns)))
-    parts = [places[start : start + step] for start in range(0, len(places), step)]
-    return np.concatenate([content_keys(rows.inputs[part][:, columns]) for part in parts])
+    keys = []
+    for start in range(0, len(places), step):
+        keys.append(content_keys(rows.inputs[places[start : start + step]][:, columns]))
+    return np.concatenate(keys)
 
 
 def _prepared_on_device(

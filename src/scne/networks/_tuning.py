@@ -11,14 +11,13 @@ The output weights of this stage are thrown away: the ensemble solves for its ow
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from scne.networks._layer import Activation
-from scne.networks._search_rows import SearchRows, rows_at
+from scne.networks._search_rows import SearchRows
 from scne.passes import announce
 
 # Rates of Adam's two running means. The second forgets faster than is usual, because the steps are few.
@@ -123,7 +122,7 @@ def tune_nodes(
     # Two over the weight that an average batch has: the gradient of a mean of squares.
     scale = dtype.type(2.0 * n / (batch * rows.training_weight))
     for step, places in enumerate(chain.from_iterable(batch_blocks(n, batch, steps, generator))):
-        chosen: Any = places if batch < n else slice(None)
+        chosen: NDArray[np.intp] | slice = places if batch < n else slice(None)
         x, roots = inputs[chosen], None if root_weights is None else root_weights[chosen]
         np.matmul(x, nodes, out=hidden)
         activation.core(hidden)
@@ -167,7 +166,7 @@ def rates_at(step: NDArray[np.intp] | int, steps: int) -> NDArray[np.float64]:
     return rising * 0.5 * (1.0 + np.cos(np.pi * step / steps))
 
 
-def _views(flat: NDArray, d: int, n_nodes: int, n_links: int, q: int) -> tuple[NDArray, NDArray, NDArray]:
+def _views(flat: np.ndarray, d: int, n_nodes: int, n_links: int, q: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Input weights (d, L), output weights (L, q) and direct ones (n_links, q) as parts of one vector."""
     first, second = d * n_nodes, d * n_nodes + n_nodes * q
     return (
@@ -177,33 +176,38 @@ def _views(flat: NDArray, d: int, n_nodes: int, n_links: int, q: int) -> tuple[N
     )
 
 
-def first_output_weights(rows: SearchRows, nodes: NDArray, activation: Activation, n_links: int) -> NDArray[np.float64]:
-    """Ridge solution on some of the rows, shape (L + n_links, q)."""
+def first_output_weights(
+    rows: SearchRows, nodes: np.ndarray, activation: Activation, n_links: int
+) -> NDArray[np.float64]:
+    """Ridge solution on some rows of this process's memory, shape (L + n_links, q)."""
     some = rows.canonical_order[:START_ROWS]
     # Rows of thousands of features are taken a few at a time: together they would be larger than all else here.
     step = len(some) if rows.n_columns <= _WIDE else max(64, _WIDE_NUMBERS // rows.n_columns)
     columns = np.empty((len(some), nodes.shape[1] + n_links))
     for first in range(0, len(some), step):
-        inputs = rows_at(rows.inputs, some[first : first + step]).astype(nodes.dtype, copy=False)
+        inputs = rows.inputs[some[first : first + step]].astype(nodes.dtype, copy=False)
         hidden = inputs @ nodes
         activation.core(hidden)
         columns[first : first + step] = np.hstack([hidden, inputs[:, :n_links]])
+    weight = float(len(some))
     if rows.root_weights is not None:
-        columns *= rows_at(rows.root_weights, some)[:, None]
-    weight = len(some) if rows.root_weights is None else float(np.square(rows_at(rows.root_weights, some)).sum())
-    return start_solution(columns.T @ columns, columns.T @ rows_at(rows.targets, some), weight)
+        roots = rows.root_weights[some]
+        columns *= roots[:, None]
+        weight = float(np.square(roots).sum())
+    return start_solution(columns.T @ columns, columns.T @ rows.targets[some], weight)
 
 
 def start_solution(gram: NDArray[np.float64], moments: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
     """The first output weights, from sums over rows of this weight; `gram` is changed."""
     gram[np.diag_indices_from(gram)] += _START_RIDGE * weight
-    return cho_solve(cho_factor(gram), moments)
+    weights: NDArray[np.float64] = cho_solve(cho_factor(gram), moments)
+    return weights
 
 
 class _Adam:
     """Steps along the gradient, each weight by its rate over the root mean square of its own recent gradients."""
 
-    def __init__(self, parameters: NDArray, gradient: NDArray, rates: NDArray) -> None:
+    def __init__(self, parameters: np.ndarray, gradient: np.ndarray, rates: np.ndarray) -> None:
         self.parameters, self.gradient, self.rates = parameters, gradient, rates
         self.mean, self.square = np.zeros_like(parameters), np.zeros_like(parameters)
         self.move = np.empty_like(parameters)

@@ -1,6 +1,7 @@
 """Kernels of one row block, and the reduction that runs them."""
 
 from scne.passes._cluster import (
+    ClusterEngine,
     ClusterRows,
     Partition,
     aligned_ends,
@@ -12,16 +13,16 @@ from scne.passes._cluster import (
     rows_on_cluster,
 )
 from scne.passes._cluster_results import Cluster, ClusterError, without_password
-from scne.passes._device import DeviceEngine
-from scne.passes._engine import Engine, available_threads, range_rows, single_threaded_blas, stripe_rows
+from scne.passes._device import DeviceEngine, is_out_of_memory
+from scne.passes._engine import Engine, ThreadEngine, available_threads, range_rows, single_threaded_blas, stripe_rows
 from scne.passes._kernels import PoolBlock, PoolSums, SystemSums, score_pool, system_sums
-from scne.passes._memory import is_out_of_memory
 from scne.passes._progress import Progress, also_listening, announce, listening, logging_stages
 from scne.passes._uploads import uploaded
 from scne.passes._warnings import ScneConvergenceWarning, ScneWarning
 
 __all__ = [
     "Cluster",
+    "ClusterEngine",
     "ClusterError",
     "ClusterRows",
     "DeviceEngine",
@@ -33,6 +34,7 @@ __all__ = [
     "ScneConvergenceWarning",
     "ScneWarning",
     "SystemSums",
+    "ThreadEngine",
     "aligned_ends",
     "also_listening",
     "announce",

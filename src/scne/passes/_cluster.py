@@ -10,20 +10,23 @@ import copy
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scne.passes._cluster_results import Cluster, ClusterError, without_password
-from scne.passes._engine import available_threads, range_rows, single_threaded_blas, stripe_rows
+from scne.passes._engine import ThreadEngine, available_threads, range_rows, single_threaded_blas, stripe_rows
 from scne.passes._progress import announce
-from scne.rows import ArrayRows, RowBlock
+from scne.rows import ArrayRows, RowBlock, RowSource
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from scne.rows import Encoder, EncoderLearner, FileRows
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -67,29 +70,49 @@ class ClusterRows:
         read = self.read
         return replace(self, read=lambda *where: map(change, read(*where)))
 
+    @property
+    def engine(self) -> "ClusterEngine":
+        """What walks over them."""
+        return ClusterEngine(self.cluster)
+
+    def run(
+        self, work: Callable[[Iterator[Any]], Result], partitions: Sequence[Partition], stage: str
+    ) -> Iterator[tuple[Partition, Result]]:
+        """What `work` makes of the stripes of each partition, in order, one result held at a time."""
+        alone = [[partition] for partition in partitions]
+        for (partition,), result in self.engine.computed(self, lambda stripes, _: work(stripes), alone, stage):
+            yield partition, result
+
+
+class ClusterEngine(ThreadEngine):
+    """Workers that run kernels over rows which lie on a cluster; all else is done by this process's threads.
+
+    Parameters
+    ----------
+    cluster : Cluster or None
+        None leaves the choice to Dask.
+    """
+
+    def __init__(self, cluster: Cluster | None) -> None:
+        super().__init__(available_threads())
+        self.cluster = cluster
+
     def results(
-        self, kernel: Callable[[RowBlock], Result], combine: Callable[[Result, Result], Result], done: int, stage: str
+        self,
+        rows: RowSource | ClusterRows,
+        kernel: Callable[[RowBlock], Result],
+        combine: Callable[[Result, Result], Result],
+        stage: str,
+        done: int = 0,
+        row_bytes: int = 1,
     ) -> Iterator[tuple[int, Result]]:
-        """The kernel's results, combined within each range of rows (`range_rows`), in the order of the rows.
+        """One result per range of stripes, each combined by the workers.
 
         A range may lie in several partitions: the second begins with the sum of the first, so that only sums travel
         and the additions have the order of one process, whatever the chunks of the collection are.
-
-        Parameters
-        ----------
-        kernel, combine : callable
-        done : int
-            Stripes at the beginning to leave out.
-        stage : str
-            What is announced.
-
-        Yields
-        ------
-        n_stripes : int
-            Stripes from the first row to the end of this range.
-        result
         """
-        step, length = stripe_rows(self.n_rows), range_rows(self.n_rows)
+        assert isinstance(rows, ClusterRows)
+        step, length = stripe_rows(rows.n_rows), range_rows(rows.n_rows)
 
         def combined(stripes: Iterator[RowBlock], total: Result | None) -> Result:
             # The worker keeps what it handed on, in case it is asked for again: nothing may be added into that.
@@ -99,32 +122,25 @@ class ClusterRows:
             assert total is not None
             return total
 
-        todo = [partition for partition in self.partitions if partition.start >= done * step]
+        todo = [partition for partition in rows.partitions if partition.start >= done * step]
         ranges = [list(parts) for _, parts in groupby(todo, lambda partition: partition.start // length)]
-        for parts, result in self._computed(combined, ranges, stage):
+        for parts, result in self.computed(rows, combined, ranges, stage):
             yield -(-parts[-1].stop // step), result
 
-    def run(
-        self, work: Callable[[Iterator[Any]], Result], partitions: Sequence[Partition], stage: str
-    ) -> Iterator[tuple[Partition, Result]]:
-        """What `work` makes of the stripes of each partition, in order, one result held at a time."""
-        alone = [[partition] for partition in partitions]
-        for (partition,), result in self._computed(lambda stripes, _: work(stripes), alone, stage):
-            yield partition, result
-
-    def _computed(
+    def computed(
         self,
+        rows: ClusterRows,
         work: Callable[[Iterator[Any], Result | None], Result],
         ranges: Sequence[Sequence[Partition]],
         stage: str,
     ) -> Iterator[tuple[Sequence[Partition], Result]]:
         """What `work` makes of the partitions of each range, handing its result on from one to the next."""
         import cloudpickle
-        import dask
+        from dask.delayed import delayed
 
         # Bytes in the graph, not scattered data: those would be lost with the worker that holds them.
-        job = dask.delayed(cloudpickle.loads)(cloudpickle.dumps((self.read, work, stripe_rows(self.n_rows))))
-        task = dask.delayed(_work_on, traverse=False)
+        job = delayed(cloudpickle.loads)(cloudpickle.dumps((rows.read, work, stripe_rows(rows.n_rows))))
+        task = delayed(_work_on, traverse=False)
         tasks = []
         for parts in ranges:
             total = None
@@ -139,17 +155,23 @@ class ClusterRows:
 
 def computed(tasks: list[Any], cluster: Cluster | None) -> Iterator[Any]:
     """Results of delayed tasks in their order, from a cluster, or from Dask's default scheduler when that is None."""
-    import dask
-
     if cluster is not None:
         yield from cluster.results(tasks)
         return
+    # As a module without types, which its functions do not have.
+    compute = import_module("dask").compute
     at_once = 2 * available_threads()
     for first in range(0, len(tasks), at_once):
-        yield from dask.compute(*tasks[first : first + at_once])
+        yield from compute(*tasks[first : first + at_once])
 
 
-def _work_on(job: tuple[Any, Any, int], total: Any, start: int, stop: int, *parts: Any) -> Any:
+def _work_on(
+    job: tuple[Callable[..., Iterator[Item]], Callable[[Iterator[Item], Result | None], Result], int],
+    total: Result | None,
+    start: int,
+    stop: int,
+    *parts: np.ndarray | None,
+) -> Result:
     """The task of one partition; `total` is what the partition before it in the same range came to."""
     read, work, step = job
     with single_threaded_blas():
@@ -157,7 +179,7 @@ def _work_on(job: tuple[Any, Any, int], total: Any, start: int, stop: int, *part
 
 
 def array_stripes(
-    step: int, start: int, stop: int, inputs: NDArray, targets: NDArray, weights: NDArray | None
+    step: int, start: int, stop: int, inputs: np.ndarray, targets: np.ndarray, weights: np.ndarray | None
 ) -> Iterator[RowBlock]:
     """Stripes of rows in a worker's memory, numbered as in the whole source."""
     for block in ArrayRows(inputs, targets, weights).stripes(step):
@@ -245,21 +267,20 @@ def rows_on_cluster(files: "FileRows", encoder: "Encoder", cluster: Cluster) -> 
     return ClusterRows(source.n_rows, source.n_columns, file_partitions(source.n_rows), source.stripes, cluster)
 
 
-def check_client(client: Any) -> Cluster | None:
+def check_client(client: "Client | None") -> Cluster | None:
     """The cluster of a client that was passed, or of the one that Dask would use; None when there is none."""
+    distributed = sys.modules.get("distributed")
     if client is None:
-        if "distributed" not in sys.modules:
+        if distributed is None:
             return None
-        from distributed import default_client
-
         try:
-            client = default_client()
+            client = distributed.default_client()
         except ValueError:
             return None
-    elif "distributed" not in sys.modules or not isinstance(client, sys.modules["distributed"].Client):
+    elif distributed is None or not isinstance(client, distributed.Client):
         raise TypeError(f"client is {client!r}, but it must be a distributed.Client or None.")
     if client.asynchronous:
         raise TypeError("client is asynchronous, but a fit waits for its sums; pass Client(..., asynchronous=False).")
     if client.status == "closed" or client.scheduler is None:
         raise ClusterError("client is closed, or has lost its scheduler; pass one that is connected.")
-    return Cluster(client, without_password(client.scheduler.address))
+    return Cluster(client, without_password(str(client.scheduler.address)))

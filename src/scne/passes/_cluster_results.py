@@ -4,15 +4,21 @@ Dask gives a task that no worker can run all the time in the world, and tells of
 looks after both itself: it asks the scheduler for its workers while it waits, and gives up after a stated time.
 """
 
+# Most functions of Dask have no types.
+# mypy: allow-untyped-calls
+
 import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scne.passes._warnings import ScneWarning
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
 
 # Dask's own configuration: `dask.config.set({"scne.wait": "5 minutes"})`, or the variable DASK_SCNE__WAIT.
 _WAIT_KEY, _WAIT_SECONDS = "scne.wait", 60.0
@@ -39,7 +45,7 @@ class Cluster:
         The scheduler's, without a password: a client forgets it once it has lost the scheduler.
     """
 
-    client: Any
+    client: "Client"
     address: str
 
     def results(self, tasks: list[Any]) -> Iterator[Any]:
@@ -72,7 +78,7 @@ class Cluster:
                 with suppress(Exception):
                     self.client.cancel(unused)
 
-    def _result(self, future: Any, watch: "_Watch") -> Any:
+    def _result(self, future: "Future[object]", watch: "_Watch") -> object:
         from distributed.scheduler import KilledWorker
 
         patience = watch.limit
@@ -105,11 +111,12 @@ class Cluster:
         )
 
 
-def _failure(future: Any, watch: "_Watch") -> BaseException | None:
+def _failure(future: "Future[object]", watch: "_Watch") -> BaseException | None:
     """Wait for a task to end; the exception that it ended with, if any."""
     while True:
         try:
-            return future.exception(timeout=_SECONDS_BETWEEN_LOOKS)
+            failure: BaseException | None = future.exception(timeout=_SECONDS_BETWEEN_LOOKS)
+            return failure
         except TimeoutError:
             watch.look()
 
@@ -128,7 +135,8 @@ class _Watch:
         if client.status in ("closing", "closed"):
             raise self.cluster.lost()
         try:
-            workers = client.sync(client.scheduler.ncores, callback_timeout=self.limit)
+            scheduler = client.scheduler
+            workers = None if scheduler is None else client.sync(scheduler.ncores, callback_timeout=self.limit)
         except (OSError, AttributeError):
             # The client is connecting again, or the scheduler does not answer.
             workers = None

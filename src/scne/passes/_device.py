@@ -1,14 +1,16 @@
 """The reduction on a device: one kernel after the other, each on as many rows as its memory takes."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Self, TypeVar
+from contextlib import ExitStack
+from importlib import import_module
+from typing import Self, TypeVar
 
 import numpy as np
 
+from scne.passes._cluster import ClusterRows
 from scne.passes._engine import Engine
-from scne.passes._memory import is_out_of_memory
 from scne.passes._progress import announce
-from scne.rows import Array, ArrayRows, RowBlock, like, namespace_of
+from scne.rows import Array, ArrayRows, RowBlock, RowSource, like, namespace_of
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -23,6 +25,11 @@ _FEWEST_ROWS, _MOST_ROWS = 1_024, 1 << 20
 _STREAMED_BYTES = 1 << 27
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that a device had no memory left."""
+    return isinstance(error, MemoryError) or "out of memory" in str(error).lower()
+
+
 class DeviceEngine(Engine):
     """Runs kernels where some arrays live.
 
@@ -35,64 +42,33 @@ class DeviceEngine(Engine):
         units of NVIDIA GPUs round the factors to 11 bits, which is several times as fast and leaves three digits.
     """
 
+    on_device = True
+
     def __init__(self, example: Array, precision: str = "auto") -> None:
-        super().__init__(1)
+        self.n_threads = 1
         self.example = example
         self.precision = precision
-
-    @property
-    def on_device(self) -> bool:
-        """Whether rows have to be brought to a device."""
-        return True
-
-    @property
-    def dtype(self) -> str:
-        """The type of numbers in the products of a search."""
-        return "float64" if self.precision == "float64" else "float32"
-
-    @property
-    def sum_dtype(self) -> str:
-        """The type of numbers in the products of a Gram system."""
-        return "float32" if self.precision in ("float32", "tf32") else "float64"
-
-    @property
-    def least_ridge(self) -> float:
-        """The least relative ridge at which the rounding errors of a Gram matrix do not show."""
-        return {"float32": 1e-6, "tf32": 1e-3}.get(self.precision, 0.0)
+        self.dtype = "float64" if precision == "float64" else "float32"
+        self.sum_dtype = "float32" if precision in ("float32", "tf32") else "float64"
+        self.least_ridge = {"float32": 1e-6, "tf32": 1e-3}.get(precision, 0.0)
+        # The module, when the rows live on an NVIDIA GPU.
+        self._torch = import_module("torch") if getattr(example, "is_cuda", False) else None
+        self._open = ExitStack()
+        self._callbacks: list[Callable[[], object]] = []
 
     def __enter__(self) -> Self:
-        if self._cuda() is not None:
-            matmul = self._cuda().backends.cuda.matmul
-            before = matmul.fp32_precision if hasattr(matmul, "fp32_precision") else matmul.allow_tf32
-            self._set_tf32(self.precision == "tf32")
-            self._open.callback(self._restore_tf32, before)
+        if self._torch is not None:
+            matmul = self._torch.backends.cuda.matmul
+            # PyTorch has two names for it, an old and a new one.
+            wanted, renamed = self.precision == "tf32", hasattr(matmul, "fp32_precision")
+            name = "fp32_precision" if renamed else "allow_tf32"
+            self._open.callback(setattr, matmul, name, getattr(matmul, name))
+            setattr(matmul, name, ("tf32" if wanted else "ieee") if renamed else wanted)
         return self
-
-    def _set_tf32(self, wanted: bool) -> None:
-        matmul = self._cuda().backends.cuda.matmul
-        if hasattr(matmul, "fp32_precision"):
-            matmul.fp32_precision = "tf32" if wanted else "ieee"
-        else:
-            matmul.allow_tf32 = wanted
-
-    def _restore_tf32(self, before: Any) -> None:
-        matmul = self._cuda().backends.cuda.matmul
-        if hasattr(matmul, "fp32_precision"):
-            matmul.fp32_precision = before
-        else:
-            matmul.allow_tf32 = before
-
-    def _cuda(self) -> Any:
-        """The module torch when the rows live on an NVIDIA GPU."""
-        if not getattr(self.example, "is_cuda", False):
-            return None
-        import torch
-
-        return torch
 
     def free_bytes(self) -> int:
         """Memory that new arrays may take."""
-        torch = self._cuda()
+        torch = self._torch
         if torch is None:
             return _HOST_BYTES
         free, _ = torch.cuda.mem_get_info(self.example.device)
@@ -102,7 +78,7 @@ class DeviceEngine(Engine):
         kept = torch.cuda.memory_reserved(self.example.device) - torch.cuda.memory_allocated(self.example.device)
         return int(free + kept)
 
-    def put(self, values: Any, dtype: str | None = None) -> Array:
+    def put(self, values: Array, dtype: str | None = None) -> Array:
         """An array on the device; one that is there already is not copied."""
         if isinstance(values, np.ndarray):
             xp = namespace_of(self.example)
@@ -136,7 +112,7 @@ class DeviceEngine(Engine):
 
     def results(
         self,
-        rows: Any,
+        rows: RowSource | ClusterRows,
         kernel: Callable[[RowBlock], Result],
         combine: Callable[[Result, Result], Result],
         stage: str,
@@ -147,6 +123,7 @@ class DeviceEngine(Engine):
 
         A stripe that the memory cannot take after all is halved until it can.
         """
+        assert not isinstance(rows, ClusterRows)
 
         def halved(block: RowBlock) -> Result:
             try:

@@ -1,7 +1,8 @@
-"""The reduction: run a kernel on every stripe of rows, on threads, and add the results in a fixed order.
+"""The reduction: run a kernel on every stripe of rows, and add the results in a fixed order.
 
-NumPy and BLAS release the interpreter lock inside a block, so threads are enough on one machine, and nothing
-has to be copied between processes. The same seed and rows give the same bits on any number of threads,
+An engine does so on the processor's threads, on a device (`DeviceEngine`) or where the rows lie on a cluster
+(`ClusterEngine`). NumPy and BLAS release the interpreter lock inside a block, so threads are enough on one machine, and
+nothing has to be copied between processes. The same seed and rows give the same bits on any number of threads,
 because neither the stripes nor the order of the additions depend on that number.
 """
 
@@ -11,15 +12,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import cache
 from itertools import islice
 from types import TracebackType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar
 
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from scne.passes._progress import announce
-from scne.rows import RowBlock
+from scne.rows import RowBlock, RowSource
+
+if TYPE_CHECKING:
+    from scne.passes._cluster import ClusterRows
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -66,14 +69,6 @@ def available_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
-@cache
-def _thread_pools() -> ThreadpoolController:
-    # Finding the BLAS libraries of the process takes milliseconds; they do not change once SciPy is loaded.
-    import scipy.linalg  # noqa: F401
-
-    return ThreadpoolController()
-
-
 class single_threaded_blas:
     """Keep BLAS to one thread: the engine's threads already use the cores, and the bits stay the same.
 
@@ -88,14 +83,21 @@ class single_threaded_blas:
 
     _guard = threading.Lock()
     _inside = 0
-    _limit: ClassVar[Any] = None
+    _pools: ClassVar[ThreadpoolController | None] = None
+    _limit: ClassVar[ExitStack] = ExitStack()
 
     def __enter__(self) -> None:
         shared = single_threaded_blas
         with shared._guard:
             if shared._inside == 0:
+                if shared._pools is None:
+                    # Finding the BLAS libraries of the process takes milliseconds; they do not change once SciPy is
+                    # loaded.
+                    import scipy.linalg  # noqa: F401
+
+                    shared._pools = ThreadpoolController()
                 _let_any_thread_set_limits()
-                shared._limit = _thread_pools().limit(limits=1, user_api="blas")
+                shared._limit.enter_context(shared._pools.limit(limits=1, user_api="blas"))
             shared._inside += 1
 
     def __exit__(self, *_: object) -> None:
@@ -104,7 +106,7 @@ class single_threaded_blas:
             shared._inside -= 1
             if shared._inside == 0:
                 _let_any_thread_set_limits()
-                shared._limit.restore_original_limits()
+                shared._limit.close()
                 _let_any_thread_set_limits()
 
 
@@ -116,70 +118,33 @@ def _let_any_thread_set_limits() -> None:
         release(force=True)
 
 
-def batched(items: Iterable[Item], length: int) -> Iterator[tuple[Item, ...]]:
-    """Runs of consecutive items (`itertools.batched`, which Python 3.11 does not have)."""
-    rest = iter(items)
-    while run := tuple(islice(rest, length)):
-        yield run
+class Engine(Protocol):
+    """What runs kernels over stripes of rows; a context manager.
 
-
-def _run_all(kernel: Callable[[Item], Result], items: tuple[Item, ...]) -> list[Result]:
-    return [kernel(item) for item in items]
-
-
-class Engine:
-    """Threads that run kernels over stripes; a context manager.
-
-    Parameters
+    Attributes
     ----------
     n_threads : int
-    in_flight_bytes : float
-        Of blocks that are handed out and not yet done with, as far as they say how large they are (`nbytes`); one at
-        least is handed out. What comes out does not depend on it.
-
-    Examples
-    --------
-    >>> with Engine(2) as engine:
-    ...     engine.reduce(lambda n: n * n, range(5), lambda a, b: a + b)
-    30
+        Of the processor, for what is not done elsewhere.
+    on_device : bool
+        Whether rows have to be brought to a device.
+    sum_dtype : str
+        The type of numbers in the products of a Gram system.
+    least_ridge : float
+        The least ridge, relative to the mean diagonal of a Gram matrix, at which its rounding errors do not show.
     """
 
-    def __init__(self, n_threads: int, in_flight_bytes: float = float("inf")) -> None:
-        self.n_threads = n_threads
-        self.in_flight_bytes = in_flight_bytes
-        self._pool: ThreadPoolExecutor | None = None
-        self._open = ExitStack()
-        self._callbacks: list[Callable[[], object]] = []
+    n_threads: int
+    on_device: bool = False
+    sum_dtype: str = "float64"
+    least_ridge: float = 0.0
+    _open: ExitStack
+    _callbacks: list[Callable[[], object]]
 
-    @property
-    def on_device(self) -> bool:
-        """Whether rows have to be brought to a device."""
-        return False
-
-    @property
-    def sum_dtype(self) -> str:
-        """The type of numbers in the products of a Gram system."""
-        return "float64"
-
-    @property
-    def least_ridge(self) -> float:
-        """The least ridge, relative to the mean diagonal of a Gram matrix, at which its rounding errors do not show."""
-        return 0.0
-
-    def stripe_rows(self, n_rows: int, row_bytes: int = 1) -> int:
-        """Rows for one kernel: of the processor's cache, whatever a row takes."""
-        return stripe_rows(n_rows)
-
-    def __enter__(self) -> Self:
-        self._open.enter_context(single_threaded_blas())
-        if self.n_threads > 1:
-            self._pool = self._open.enter_context(ThreadPoolExecutor(self.n_threads))
-        return self
+    def __enter__(self) -> Self: ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._pool = None
         self._callbacks.clear()
         self._open.close()
 
@@ -189,53 +154,15 @@ class Engine:
             self._callbacks.append(callback)
             self._open.callback(callback)
 
+    def stripe_rows(self, n_rows: int, row_bytes: int = 1) -> int:
+        """Rows for one kernel that needs so many bytes for each."""
+
     def map(self, kernel: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Yield the kernel's results in the order of the items, with few of them in flight at a time.
-
-        A list of items is handed out in runs of several, because handing out costs as much as a short kernel; the
-        results still come one by one, so neither their number nor their order depends on the threads. An iterator may
-        be a stream of large blocks and is taken one at a time.
-        """
-        if self._pool is None:
-            yield from map(kernel, items)
-            return
-        run_length = max(1, len(items) // (_RUNS_PER_THREAD * self.n_threads)) if isinstance(items, list) else 1
-        running: deque[tuple[Future[list[Result]], float]] = deque()
-        n_bytes = 0.0
-        try:
-            for run in batched(items, run_length):
-                size = float(sum(getattr(item, "nbytes", 0) for item in run))
-                running.append((self._pool.submit(_run_all, kernel, run), size))
-                del run
-                n_bytes += size
-                # Before the next one is asked for, which may have to be read.
-                while running and (len(running) > 2 * self.n_threads or n_bytes + size > self.in_flight_bytes):
-                    task, size = running.popleft()
-                    n_bytes -= size
-                    yield from task.result()
-                    del task
-            while running:
-                yield from running.popleft()[0].result()
-        finally:
-            for task, _ in running:
-                task.cancel()
-
-    def reduce(
-        self,
-        kernel: Callable[[Item], Result],
-        items: Iterable[Item],
-        combine: Callable[[Result, Result], Result],
-    ) -> Result:
-        """Combine the kernel's results from the first item to the last."""
-        results = self.map(kernel, items)
-        total = next(results)
-        for part in results:
-            total = combine(total, part)
-        return total
+        """Yield the kernel's results in the order of the items."""
 
     def results(
         self,
-        rows: Any,
+        rows: "RowSource | ClusterRows",
         kernel: Callable[[RowBlock], Result],
         combine: Callable[[Result, Result], Result],
         stage: str,
@@ -262,9 +189,107 @@ class Engine:
             Stripes, or on a device rows, that the results so far, and those left out, cover.
         result
         """
-        if hasattr(rows, "results"):
-            # Rows of a cluster are walked over where they lie.
-            yield from rows.results(kernel, combine, done, stage)
+
+    def reduce(
+        self,
+        kernel: Callable[[Item], Result],
+        items: Iterable[Item],
+        combine: Callable[[Result, Result], Result],
+    ) -> Result:
+        """Combine the kernel's results from the first item to the last."""
+        results = self.map(kernel, items)
+        total = next(results)
+        for part in results:
+            total = combine(total, part)
+        return total
+
+    def run(self, kernel: Callable[[Item], object], items: Iterable[Item]) -> None:
+        """Run a kernel for what it writes into rows of its own."""
+        for _ in self.map(kernel, items):
+            pass
+
+
+class ThreadEngine(Engine):
+    """Threads that run kernels over stripes.
+
+    Parameters
+    ----------
+    n_threads : int
+    in_flight_bytes : float
+        Of blocks that are handed out and not yet done with, as far as they say how large they are (`nbytes`); one at
+        least is handed out. What comes out does not depend on it.
+
+    Examples
+    --------
+    >>> with ThreadEngine(2) as engine:
+    ...     engine.reduce(lambda n: n * n, range(5), lambda a, b: a + b)
+    30
+    """
+
+    def __init__(self, n_threads: int, in_flight_bytes: float = float("inf")) -> None:
+        self.n_threads = n_threads
+        self.in_flight_bytes = in_flight_bytes
+        self._pool: ThreadPoolExecutor | None = None
+        self._open = ExitStack()
+        self._callbacks: list[Callable[[], object]] = []
+
+    def __enter__(self) -> Self:
+        self._open.enter_context(single_threaded_blas())
+        if self.n_threads > 1:
+            self._pool = self._open.enter_context(ThreadPoolExecutor(self.n_threads))
+            # None again before the threads are waited for.
+            self._open.callback(setattr, self, "_pool", None)
+        return self
+
+    def stripe_rows(self, n_rows: int, row_bytes: int = 1) -> int:
+        """Rows for one kernel: of the processor's cache, whatever a row takes."""
+        return stripe_rows(n_rows)
+
+    def map(self, kernel: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Yield the kernel's results in the order of the items, with few of them in flight at a time.
+
+        A list of items is handed out in runs of several, because handing out costs as much as a short kernel; the
+        results still come one by one, so neither their number nor their order depends on the threads. An iterator may
+        be a stream of large blocks and is taken one at a time.
+        """
+        if self._pool is None:
+            yield from map(kernel, items)
+            return
+        run_length = max(1, len(items) // (_RUNS_PER_THREAD * self.n_threads)) if isinstance(items, list) else 1
+        running: deque[tuple[Future[list[Result]], float]] = deque()
+        n_bytes, rest = 0.0, iter(items)
+        try:
+            while run := tuple(islice(rest, run_length)):
+                size = 0.0
+                for item in run:
+                    size += getattr(item, "nbytes", 0)
+                running.append((self._pool.submit(list, map(kernel, run)), size))
+                del run, item
+                n_bytes += size
+                # Before the next one is asked for, which may have to be read.
+                while running and (len(running) > 2 * self.n_threads or n_bytes + size > self.in_flight_bytes):
+                    task, size = running.popleft()
+                    n_bytes -= size
+                    yield from task.result()
+                    del task
+            while running:
+                yield from running.popleft()[0].result()
+        finally:
+            for task, _ in running:
+                task.cancel()
+
+    def results(
+        self,
+        rows: "RowSource | ClusterRows",
+        kernel: Callable[[RowBlock], Result],
+        combine: Callable[[Result, Result], Result],
+        stage: str,
+        done: int = 0,
+        row_bytes: int = 1,
+    ) -> Iterator[tuple[int, Result]]:
+        """One result per range of stripes, by the processor's threads; rows of a cluster are left to its workers."""
+        if hasattr(rows, "engine"):
+            yield from rows.engine.results(rows, kernel, combine, stage, done)
             return
         step = stripe_rows(rows.n_rows)
         n_stripes = -(-rows.n_rows // step)
@@ -277,8 +302,3 @@ class Engine:
             announce(stage, done, n_stripes, rows.n_rows)
             if done % group == 0 or done == n_stripes:
                 yield done, held.pop()
-
-    def run(self, kernel: Callable[[Item], Any], items: Iterable[Item]) -> None:
-        """Run a kernel for what it writes into rows of its own."""
-        for _ in self.map(kernel, items):
-            pass

@@ -7,6 +7,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +18,9 @@ from scne.rows import Array, ColumnScaling, RowBlock, cast, is_numpy, like, name
 _own = threading.local()
 
 
-def scratch(name: str, shape: tuple[int, int], dtype: DTypeLike) -> NDArray:
+def scratch(name: str, shape: tuple[int, int], dtype: DTypeLike) -> np.ndarray:
     """An uninitialised array of this thread, valid until the thread asks for the same name again."""
-    buffers = _own.__dict__.setdefault("buffers", {})
+    buffers: dict[tuple[str, np.dtype[Any]], np.ndarray] = _own.__dict__.setdefault("buffers", {})
     size = shape[0] * shape[1]
     key = (name, np.dtype(dtype))
     held = buffers.get(key)
@@ -80,10 +81,10 @@ class PoolBlock:
         Orthonormal rows; None skips the projections.
     """
 
-    inputs: NDArray
-    residual: NDArray
-    root_weights: NDArray | None
-    basis: NDArray | None
+    inputs: Array
+    residual: Array
+    root_weights: Array | None
+    basis: Array | None
 
 
 def score_pool(
@@ -185,12 +186,13 @@ class SystemSums(NamedTuple):
 
     def in_numpy(self) -> "SystemSums":
         """The same sums in this process's own memory, free to be added to."""
-        return SystemSums(*(np.require(to_numpy(one), requirements="W") for one in self))
+        sums = []
+        for values in self:
+            sums.append(np.require(to_numpy(values), requirements="W"))
+        return SystemSums(*sums)
 
 
-def system_sums(
-    block: RowBlock, hidden_outputs: Callable[[NDArray], NDArray], target_scaling: ColumnScaling
-) -> SystemSums:
+def system_sums(block: RowBlock, hidden_outputs: Callable[[Array], Array], target_scaling: ColumnScaling) -> SystemSums:
     """Gram system of one block, in float64 throughout.
 
     Parameters
@@ -237,7 +239,7 @@ def _system_on_device(
     return SystemSums(_gram(xp, hidden), moments, xp.sum(targets * targets, axis=0), weight)
 
 
-def _product(xp: Any, left: Array, right: Array) -> Array:
+def _product(xp: ModuleType, left: Array, right: Array) -> Array:
     """A'B in float64 of products in the precision of A, each over so few rows that their sums stay as exact."""
     whole = left.shape[0] // _SUMMED_ROWS * _SUMMED_ROWS
     total = cast(xp.matmul(left[whole:, :].T, right[whole:, :]), "float64")
@@ -247,14 +249,14 @@ def _product(xp: Any, left: Array, right: Array) -> Array:
     return total
 
 
-def _gram(xp: Any, hidden: Array) -> Array:
+def _gram(xp: ModuleType, hidden: Array) -> Array:
     """H'H in float64 of products in the precision of H; of a wide one only the blocks on and above the diagonal."""
     width = hidden.shape[1]
     if width < _WIDE:
         return _product(xp, hidden, hidden)
     edges = [width * part // _PARTS for part in range(_PARTS + 1)]
     columns = [hidden[:, first:last] for first, last in itertools.pairwise(edges)]
-    blocks: list[list[Any]] = [[None] * _PARTS for _ in range(_PARTS)]
+    blocks: list[list[Array]] = [[None] * _PARTS for _ in range(_PARTS)]
     for i, j in itertools.combinations_with_replacement(range(_PARTS), 2):
         blocks[i][j] = _product(xp, columns[i], columns[j])
         blocks[j][i] = blocks[i][j].T

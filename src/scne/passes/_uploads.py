@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scne.passes._device import DeviceEngine
 from scne.rows import Array, RowBlock
+
+if TYPE_CHECKING:
+    import torch
 
 # Blocks that are on their way at a time: one is written to memory that a device reads by itself, while it reads the one
 # before.
@@ -37,12 +40,12 @@ class _PlainLane:
     def __init__(self, engine: DeviceEngine) -> None:
         self._engine = engine
 
-    def bring(self, blocks: Iterator[RowBlock]) -> tuple[RowBlock, Any] | None:
+    def bring(self, blocks: Iterator[RowBlock]) -> tuple[RowBlock, "torch.cuda.Event | None"] | None:
         block = next(blocks, None)
         # Copied, because a reader may use its buffers again.
         return None if block is None else (block.with_each(lambda a: self._engine.put(np.array(a, np.float64))), None)
 
-    def arrived(self, block: RowBlock, _: Any) -> RowBlock:
+    def arrived(self, block: RowBlock, _: "torch.cuda.Event | None") -> RowBlock:
         return block
 
 
@@ -58,7 +61,7 @@ class _Lane:
         self._copied = [torch.cuda.Event() for _ in range(_ON_THE_WAY)]
         self._turn = 0
 
-    def bring(self, blocks: Iterator[RowBlock]) -> tuple[RowBlock, Any] | None:
+    def bring(self, blocks: Iterator[RowBlock]) -> tuple[RowBlock, "torch.cuda.Event | None"] | None:
         """Start the copy of the next block; it is there once an event has happened."""
         block = next(blocks, None)
         if block is None:
@@ -71,7 +74,7 @@ class _Lane:
             self._pinned[self._turn] = self._torch.empty(size, dtype=self._torch.float64, pin_memory=True)
         rest = self._pinned[self._turn]
 
-        def brought(values: Any) -> Array:
+        def brought(values: np.ndarray) -> Array:
             nonlocal rest
             staged, rest = rest[: values.size].view(values.shape), rest[values.size :]
             if values.flags.writeable and values.dtype.kind == "f":
@@ -86,11 +89,11 @@ class _Lane:
             copied.record(self._stream)
         return there, copied
 
-    def arrived(self, block: RowBlock, copied: Any) -> RowBlock:
+    def arrived(self, block: RowBlock, copied: "torch.cuda.Event | None") -> RowBlock:
         """Have this thread's kernels wait for a block, and the block's memory for them."""
         stream = self._torch.cuda.current_stream(self._device)
         stream.wait_event(copied)
-        arrays: list[Any] = [block.inputs, block.targets, block.weights]
+        arrays: list[Array] = [block.inputs, block.targets, block.weights]
         for values in arrays:
             if values is not None:
                 values.record_stream(stream)

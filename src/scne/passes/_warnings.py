@@ -1,5 +1,8 @@
 """The family of this package's warnings: one name silences all of them, or turns them into errors."""
 
+# scikit-learn has no types.
+# mypy: allow-subclassing-any
+
 from sklearn.exceptions import ConvergenceWarning
 
 

@@ -27,7 +27,7 @@ from scne.fitting import (
 from scne.passes import (
     Cluster,
     ClusterRows,
-    Engine,
+    ThreadEngine,
     announce,
     check_client,
     learn_files_on_cluster,
@@ -239,7 +239,7 @@ def _look_through(
         return learner
 
     learned = EncoderLearner(files)
-    with Engine(threads, float("inf") if plan is None else plan.in_flight_bytes) as engine:
+    with ThreadEngine(threads, float("inf") if plan is None else plan.in_flight_bytes) as engine:
         for done, learner in enumerate(engine.map(learn, batches()), start=1):
             learned = learned.combined(learner)
             revise(0.0, 2 * learned.level_bytes)

@@ -8,13 +8,20 @@ its end; those are added in float64, in a fixed order, so the same rows give the
 
 import threading
 from functools import cache
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.networks._layer import Activation
 from scne.passes import is_out_of_memory
 from scne.rows import Array
+
+if TYPE_CHECKING:
+    import torch
+
+    from scne.networks.gpu._recorded import FusedSearch
 
 # Outputs, inputs and candidates that the kernels are written for, and nodes whose columns may all be read again for
 # each new one.
@@ -22,7 +29,7 @@ _MOST_TARGETS, _MOST_INPUTS, _MOST_CANDIDATES, _MOST_NODES = 2, 256, 1024, 128
 # Recordings are kept for the next network of the same shape, but not many, nor between fits large ones: their buffers
 # are as large as the rows.
 _MOST_KEPT, _MOST_BYTES_KEPT = 2, 1 << 30
-_kept: list[Any] = []
+_kept: list["FusedSearch"] = []
 _guard = threading.Lock()
 
 
@@ -50,6 +57,33 @@ class SearchPlan(NamedTuple):
     ties: float
 
 
+class FusedShape(NamedTuple):
+    """All that a recording depends on.
+
+    Attributes
+    ----------
+    n_rows, n_training : int
+    width : int
+        Inputs, the constant one included, rounded up to a power of two.
+    n_targets : int
+    weighted : bool
+    kind : str
+        The activation's core.
+    gain : float
+        What its output is multiplied by.
+    plan : SearchPlan
+    """
+
+    n_rows: int
+    n_training: int
+    width: int
+    n_targets: int
+    weighted: bool
+    kind: str
+    gain: float
+    plan: SearchPlan
+
+
 class Outcome(NamedTuple):
     """What became of a node that was asked for.
 
@@ -72,7 +106,7 @@ class Outcome(NamedTuple):
 
 
 @cache
-def _kernels() -> Any:
+def _kernels() -> ModuleType | None:
     """The module of kernels, or None where there is no Triton."""
     try:
         from scne.networks.gpu import _recorded
@@ -83,29 +117,26 @@ def _kernels() -> Any:
 
 def runs_kernels(inputs: Array) -> bool:
     """Whether Triton's kernels can work on an array: one of PyTorch, in single precision, on a GPU that has them."""
-    if str(inputs.dtype) != "torch.float32" or _kernels() is None:
-        return False
-    return _kernels().runs_here(inputs.device)
+    kernels = _kernels() if str(inputs.dtype) == "torch.float32" else None
+    return kernels is not None and bool(kernels.runs_here(inputs.device))
 
 
-def has_fused_search(inputs: Array, n_targets: int, activation: Any, plan: SearchPlan) -> bool:
+def has_fused_search(inputs: Array, n_targets: int, activation: Activation, plan: SearchPlan) -> bool:
     """Whether there are kernels for such a search on rows like these."""
     fits = n_targets <= _MOST_TARGETS and inputs.shape[1] <= _MOST_INPUTS
     fits = fits and plan.capacity <= _MOST_NODES and plan.n_candidates <= _MOST_CANDIDATES
-    return fits and hasattr(activation.core, "fused_name") and runs_kernels(inputs)
+    return fits and activation.recorded_name is not None and runs_kernels(inputs)
 
 
 def fused_search(
-    inputs: Array, n_training: int, n_targets: int, weighted: bool, activation: Any, plan: SearchPlan
-) -> Any:
+    inputs: Array, n_training: int, n_targets: int, weighted: bool, activation: Activation, plan: SearchPlan
+) -> "FusedSearch | None":
     """A `FusedSearch` for rows like these, or None where it does not apply; hand it back with `release`."""
     if not has_fused_search(inputs, n_targets, activation, plan):
         return None
-    kind = activation.core.fused_name
+    kind, gain = str(activation.recorded_name), activation.output_gain
     width = max(16, 1 << (inputs.shape[1] - 1).bit_length())
-    shape = _kernels().FusedShape(
-        inputs.shape[0], n_training, width, n_targets, weighted, kind, activation.output_gain, plan
-    )
+    shape = FusedShape(inputs.shape[0], n_training, width, n_targets, weighted, kind, gain, plan)
     with _guard:
         for search in _kept:
             if search.shape == shape and search.inputs.device == inputs.device:
@@ -114,11 +145,13 @@ def fused_search(
     return _opened(shape, inputs.device)
 
 
-def _opened(shape: Any, device: Any) -> Any:
+def _opened(shape: FusedShape, device: "torch.device") -> "FusedSearch | None":
     """A new search, or None where there is no memory for it: the plain kernels need less."""
+    from scne.networks.gpu._recorded import FusedSearch
+
     for _ in range(2):
         try:
-            return _kernels().FusedSearch(shape, device)
+            return FusedSearch(shape, device)
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
@@ -128,7 +161,7 @@ def _opened(shape: Any, device: Any) -> Any:
     return None
 
 
-def release(search: Any) -> None:
+def release(search: "FusedSearch") -> None:
     """Keep a search's buffers and recordings for the next network of the same shape."""
     with _guard:
         _kept.append(search)

@@ -6,11 +6,17 @@ the following). A batch is the same pools asked again for the node that follows,
 node is not the next one returns at once: so the host can ask for nodes ahead of time.
 """
 
-import os
+# Triton has no types, and takes none for the arguments of its kernels.
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators
 
+import os
+from typing import NamedTuple
+
+import torch
 import triton
 import triton.language as tl
 
+from scne.networks.gpu._fused import FusedShape
 from scne.networks.gpu._split_product import split_product
 
 # Weights are multiplied by this before a kernel sees them, so that a power of two takes the place of exp(2 z).
@@ -71,7 +77,7 @@ mul.f32 $3, r, c;
 
 
 @triton.jit
-def core(z, PLUS_ONE: tl.constexpr):  # type: ignore[no-untyped-def]
+def core(z, PLUS_ONE: tl.constexpr):
     # tanh(z) = 1 - 2 / (1 + exp(2 z)), whose errors are those of a few roundings of 1, and nothing overflows.
     if INTERPRETED:
         part = 1.0 / (1.0 + tl.exp2(tl.minimum(z, 31.0)))
@@ -83,18 +89,18 @@ def core(z, PLUS_ONE: tl.constexpr):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def is_another_node(given, state, offset):  # type: ignore[no-untyped-def]
+def is_another_node(given, state, offset):
     other = tl.load(given + NODE) + offset != (tl.load(state + SIZE) + 1.0).to(tl.float32)
     return other | (offset >= tl.load(given + WANTED))
 
 
 @triton.jit
-def _needs_nothing(given, state, offset):  # type: ignore[no-untyped-def]
+def _needs_nothing(given, state, offset):
     return is_another_node(given, state, offset) | (tl.load(given + COUNT) == 0)
 
 
 @triton.jit
-def _block_sums(  # type: ignore[no-untyped-def]
+def _block_sums(
     block,
     w,
     squares,
@@ -152,7 +158,7 @@ def _block_sums(  # type: ignore[no-untyped-def]
 
 
 @triton.jit(do_not_specialize=["offset"])
-def pool_sums(  # type: ignore[no-untyped-def]
+def pool_sums(
     inputs,
     given,
     state,
@@ -225,7 +231,7 @@ def pool_sums(  # type: ignore[no-untyped-def]
 
 
 @triton.jit(do_not_specialize=["offset"])
-def add_up(  # type: ignore[no-untyped-def]
+def add_up(
     sums,
     scores,
     given,
@@ -259,12 +265,12 @@ def add_up(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _gains(moments, left, usable):  # type: ignore[no-untyped-def]
+def _gains(moments, left, usable):
     return tl.where(usable, moments * moments / tl.where(usable, left, 1.0), -float("inf"))
 
 
 @triton.jit
-def _take(given, state, node, place, candidate, attempt, contraction, width, D: tl.constexpr):  # type: ignore[no-untyped-def]
+def _take(given, state, node, place, candidate, attempt, contraction, width, D: tl.constexpr):
     inputs = tl.arange(0, D)
     tl.store(node + inputs, tl.load(given + POOLS + inputs * width + place))
     tl.store(state + CANDIDATE, candidate.to(tl.float64))
@@ -273,7 +279,7 @@ def _take(given, state, node, place, candidate, attempt, contraction, width, D: 
 
 
 @triton.jit(do_not_specialize=["offset"])
-def select(  # type: ignore[no-untyped-def]
+def select(
     scores,
     given,
     state,
@@ -369,3 +375,174 @@ def select(  # type: ignore[no-untyped-def]
                 _take(given, state, node, attempt * n_candidates + chosen, chosen, attempt, place, width, D)
             place += 1
         attempt += 1
+
+
+# Columns of Q that a program projects a pool on, and that one reads at a time.
+_PROJECTED_NODES, NODES_AT_ONCE = 32, 16
+# Numbers that the programs of a few pools leave to be added up: 128 MB.
+_MOST_SUMS = 1 << 25
+
+
+class _PoolTiles(NamedTuple):
+    """How a pool is cut: rows, candidates and inputs that are multiplied at a time, warps, stages, programs for each
+    multiprocessor (more hide each other's waits, and leave more sums to be added up)."""
+
+    rows: int
+    candidates: int
+    inputs: int
+    warps: int
+    stages: int
+    programs: int
+
+
+# The fastest of those that were tried on an H200, for few inputs and for many, without projections and with them.
+_TILES = {
+    (False, False): _PoolTiles(64, 64, 64, 4, 3, 4),
+    (False, True): _PoolTiles(32, 128, 64, 4, 2, 2),
+    (True, False): _PoolTiles(128, 64, 16, 8, 3, 2),
+    (True, True): _PoolTiles(32, 64, 32, 4, 2, 4),
+}
+
+
+class SearchBuffers(NamedTuple):
+    """What all kernels of a search share.
+
+    Attributes
+    ----------
+    inputs : tensor of shape (N, width)
+    roots : tensor of shape (N,) or None
+    residual : tensor of float64, shape (N, q)
+    columns : tensor of shape (capacity, N)
+        Q'.
+    node : tensor of shape (width,)
+        Weights of the chosen candidate.
+    excluded : tensor of shape (attempts x T,)
+        Candidates of the present pools that depend on present nodes.
+    state, squares : tensors of float64
+        What the search has come to, and e_q'e_q over the training rows.
+    """
+
+    inputs: torch.Tensor
+    roots: torch.Tensor | None
+    residual: torch.Tensor
+    columns: torch.Tensor
+    node: torch.Tensor
+    excluded: torch.Tensor
+    state: torch.Tensor
+    squares: torch.Tensor
+
+
+def padded_nodes(capacity: int) -> int:
+    """The nodes for which sums have room."""
+    return max(NODES_AT_ONCE, int(triton.next_power_of_2(capacity)))
+
+
+class PoolKernels:
+    """The kernels that choose a node, with the sums that they hand to each other.
+
+    Parameters
+    ----------
+    shape : FusedShape
+    buffers : SearchBuffers
+    device : torch device
+
+    Attributes
+    ----------
+    attempts_at_once : int
+        The most pools that a node can be asked for in.
+    sums : tensor
+        The largest of the buffers that are these kernels' own.
+    """
+
+    def __init__(self, shape: FusedShape, buffers: SearchBuffers, device: torch.device) -> None:
+        self._shape, self._buffers = shape, buffers
+        plan, t = shape.plan, shape.plan.n_candidates
+        self._contractions = torch.tensor(plan.contractions, dtype=torch.float64, device=device)
+        self._nodes = padded_nodes(plan.capacity)
+        self._tiles = _TILES[shape.width > 64, plan.projected]
+        self._programs = self._count_programs(device)
+        self._height = shape.n_targets + 1 + (self._nodes if plan.projected else 0)
+        once = _MOST_SUMS // (self._programs * self._height * t)
+        self.attempts_at_once = max(1, min(plan.n_attempts, once))
+        most = self.attempts_at_once * t
+        self.sums = torch.zeros((self._programs, self._height, most), dtype=torch.float32, device=device)
+        self._scores = torch.zeros((self._height, most), dtype=torch.float64, device=device)
+
+    def _count_programs(self, device: torch.device) -> int:
+        blocks = int(triton.cdiv(self._shape.n_training, self._tiles.rows))
+        if device.type != "cuda":
+            return min(blocks, 3)
+        return min(blocks, self._tiles.programs * int(torch.cuda.get_device_properties(device).multi_processor_count))
+
+    def choose(self, given: torch.Tensor, offset: int, n_attempts: int) -> None:
+        """Choose a node among the candidates of at most so many attempts, or none."""
+        shape, tiles, buffers = self._shape, self._tiles, self._buffers
+        q, t = shape.n_targets, shape.plan.n_candidates
+        width = n_attempts * t
+        tile = min(tiles.candidates, max(16, triton.next_power_of_2(width)))
+        projected_on = min(_PROJECTED_NODES, self._nodes)
+        node_parts = self._nodes // projected_on if shape.plan.projected else 1
+        pool_sums[(self._programs, triton.cdiv(width, tile), node_parts)](
+            buffers.inputs,
+            given,
+            buffers.state,
+            offset,
+            buffers.residual,
+            buffers.inputs if buffers.roots is None else buffers.roots,
+            buffers.columns,
+            self.sums,
+            shape.n_training,
+            shape.n_rows,
+            t,
+            width,
+            self._height,
+            Q=q,
+            D=shape.width,
+            K=min(shape.width, tiles.inputs),
+            T=tile,
+            L=projected_on,
+            ROWS=tiles.rows,
+            WEIGHTED=buffers.roots is not None,
+            PLUS_ONE=shape.kind == "one plus tanh",
+            PROJECTED=shape.plan.projected,
+            num_warps=tiles.warps,
+            num_stages=tiles.stages,
+        )
+        add_up[(triton.cdiv(width, 32), self._height)](
+            self.sums,
+            self._scores,
+            given,
+            buffers.state,
+            offset,
+            self._programs,
+            t,
+            width,
+            self._height,
+            Q=q,
+            ROWS=128,
+            COLUMNS=32,
+            num_warps=4,
+        )
+        select[(1,)](
+            self._scores,
+            given,
+            buffers.state,
+            offset,
+            buffers.node,
+            buffers.excluded,
+            self._contractions,
+            buffers.squares,
+            t,
+            width,
+            len(shape.plan.contractions),
+            shape.plan.dependence,
+            shape.plan.ties,
+            shape.plan.ridge / shape.gain**2,
+            Q=q,
+            D=shape.width,
+            T=max(16, triton.next_power_of_2(t)),
+            C=max(2, triton.next_power_of_2(len(shape.plan.contractions))),
+            NODES=NODES_AT_ONCE,
+            PROJECTED=shape.plan.projected,
+            num_warps=4,
+        )

@@ -1,7 +1,6 @@
 """A search on an NVIDIA GPU, recorded: all that happens between two words of the host is replayed as one."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -10,76 +9,22 @@ from numpy.typing import NDArray
 
 from scne.networks.gpu import _node_kernels as nodes
 from scne.networks.gpu import _pool_kernels as pools
-from scne.networks.gpu._fused import Outcome, SearchPlan
+from scne.networks.gpu._fused import FusedShape, Outcome
 
-# Columns of Q that a program projects a pool on.
-_PROJECTED_NODES = 32
-# Rows of a program that works on single columns, with many rows and with few.
-_COLUMN_ROWS, _FEW_COLUMN_ROWS, _MANY_ROWS = 512, 64, 100_000
-_NODES_AT_ONCE = 16
 # Two places for what the host gives and is told: one node can be asked for while another is worked on.
 N_SLOTS = 2
-# Numbers that the programs of a few pools leave to be added up: 128 MB.
-_MOST_SUMS = 1 << 25
 # The first GPUs whose matrix units take float32 factors.
 _LEAST_CAPABILITY = (8, 0)
 
 
-def runs_here(device: Any) -> bool:
+def runs_here(device: torch.device) -> bool:
     """Whether the kernels run on a device: NVIDIA's GPUs of some years, and anything where Triton interprets them."""
     if pools.INTERPRETED.value:
         return True
     if device.type != "cuda" or torch.version.cuda is None:
         return False
-    return torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY
+    return bool(torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY)
 
-
-class FusedShape(NamedTuple):
-    """All that a recording depends on.
-
-    Attributes
-    ----------
-    n_rows, n_training : int
-    width : int
-        Inputs, the constant one included, rounded up to a power of two.
-    n_targets : int
-    weighted : bool
-    kind : str
-        The activation's core.
-    gain : float
-        What its output is multiplied by.
-    plan : SearchPlan
-    """
-
-    n_rows: int
-    n_training: int
-    width: int
-    n_targets: int
-    weighted: bool
-    kind: str
-    gain: float
-    plan: SearchPlan
-
-
-class _PoolTiles(NamedTuple):
-    """How a pool is cut: rows, candidates and inputs that are multiplied at a time, warps, stages, programs for each
-    multiprocessor (more hide each other's waits, and leave more sums to be added up)."""
-
-    rows: int
-    candidates: int
-    inputs: int
-    warps: int
-    stages: int
-    programs: int
-
-
-# The fastest of those that were tried on an H200, for few inputs and for many, without projections and with them.
-_TILES = {
-    (False, False): _PoolTiles(64, 64, 64, 4, 3, 4),
-    (False, True): _PoolTiles(32, 128, 64, 4, 2, 2),
-    (True, False): _PoolTiles(128, 64, 16, 8, 3, 2),
-    (True, True): _PoolTiles(32, 64, 32, 4, 2, 4),
-}
 
 _STATUS = {
     nodes.ANOTHER_NODE.value: "another node",
@@ -109,71 +54,55 @@ class FusedSearch:
         The most pools that a node can be asked for in.
     """
 
-    def __init__(self, shape: FusedShape, device: Any) -> None:
-        self.shape = shape
-        n, q, capacity, t = shape.n_rows, shape.n_targets, shape.plan.capacity, shape.plan.n_candidates
+    def __init__(self, shape: FusedShape, device: torch.device) -> None:
+        self.shape, self.on_gpu = shape, device.type == "cuda"
+        n, plan = shape.n_rows, shape.plan
         single, double = {"dtype": torch.float32, "device": device}, {"dtype": torch.float64, "device": device}
-        self.on_gpu = device.type == "cuda"
         self.inputs = torch.zeros((n, shape.width), **single)
-        self.roots = torch.ones(n, **single) if shape.weighted else None
-        self.residual = torch.zeros((n, q), **double)
-        self.columns = torch.zeros((capacity, n), **single)
-        self._fresh = torch.zeros(n, **single)
-        self._state = torch.zeros(5, **double)
-        self._squares = torch.zeros(2, **double)
-        self._nodes = max(_NODES_AT_ONCE, triton.next_power_of_2(capacity))
-        self._node = torch.zeros(shape.width, **single)
-        self._excluded = torch.zeros(shape.plan.n_attempts * t, **single)
-        self._contractions = torch.tensor(shape.plan.contractions, **double)
-        self._ridge_rows = torch.zeros((capacity, capacity), **double)
-        self._ridge_row = torch.zeros(capacity, **double)
-        self._ridge_residual = torch.zeros((capacity, q), **double)
-        self._settled = torch.zeros(3 + q, **double)
-        self._exact = torch.zeros(self._nodes, **double)
-        self._column_rows = _COLUMN_ROWS if n >= _MANY_ROWS else _FEW_COLUMN_ROWS
-        self._programs = triton.cdiv(n, self._column_rows)
-        self._sums = torch.zeros((self._programs, self._nodes + 1), **single)
-        self._after = torch.zeros((self._programs, q + 1), **double)
-        self._left = torch.zeros((self._programs, 2 * q), **double)
-        self._tiles = _TILES[shape.width > 64, shape.plan.projected]
-        self._pool_programs = self._count_pool_programs(device)
-        self._height = q + 1 + (self._nodes if shape.plan.projected else 0)
-        once = _MOST_SUMS // (self._pool_programs * self._height * t)
-        self.attempts_at_once = max(1, min(shape.plan.n_attempts, once))
-        most = self.attempts_at_once * t
-        self._pool_sums = torch.zeros((self._pool_programs, self._height, most), **single)
-        self._scores = torch.zeros((self._height, most), **double)
+        self.residual = torch.zeros((n, shape.n_targets), **double)
+        self._buffers = pools.SearchBuffers(
+            self.inputs,
+            torch.ones(n, **single) if shape.weighted else None,
+            self.residual,
+            columns=torch.zeros((plan.capacity, n), **single),
+            node=torch.zeros(shape.width, **single),
+            excluded=torch.zeros(plan.n_attempts * plan.n_candidates, **single),
+            state=torch.zeros(5, **double),
+            squares=torch.zeros(2, **double),
+        )
+        self._choosing = pools.PoolKernels(shape, self._buffers, device)
+        self._appending = nodes.NodeKernels(shape, self._buffers, device)
+        self.attempts_at_once = self._choosing.attempts_at_once
         self._slots = [_Slot(self, device) for _ in range(N_SLOTS)]
-
-    def _count_pool_programs(self, device: Any) -> int:
-        blocks = triton.cdiv(self.shape.n_training, self._tiles.rows)
-        if not self.on_gpu:
-            return min(blocks, 3)
-        return min(blocks, self._tiles.programs * torch.cuda.get_device_properties(device).multi_processor_count)
 
     @property
     def nbytes(self) -> int:
         """Memory of the buffers that grow with the rows."""
-        large = (self.inputs, self.columns, self.residual, self._fresh, self._pool_sums)
-        return sum(one.nbytes for one in large)
+        large = (self.inputs, self._buffers.columns, self.residual, self._appending.fresh, self._choosing.sums)
+        return sum(int(buffer.nbytes) for buffer in large)
 
-    def begin(self, inputs: Any, roots: Any, residual: Any, input_gain: float) -> None:
+    def begin(
+        self, inputs: torch.Tensor, roots: torch.Tensor | None, residual: torch.Tensor, input_gain: float
+    ) -> None:
         """Start a network without nodes on scaled rows (N, d + 1); weights will be multiplied by the gain."""
         for slot in self._slots:
             slot.wait()
         self.inputs.zero_()
         self.inputs[:, : inputs.shape[1]] = inputs
-        if self.roots is not None:
-            self.roots.copy_(roots)
+        if self._buffers.roots is not None:
+            self._buffers.roots.copy_(roots)
         self.residual.copy_(residual)
-        for buffer in (self._state, self._excluded, self._ridge_rows, self._ridge_residual):
-            buffer.zero_()
-        self._state[pools.CANDIDATE.value] = -1.0
-        self._squares[: self.shape.n_targets] = self.residual[: self.shape.n_training].square().sum(dim=0)
+        self._buffers.state.zero_()
+        self._buffers.excluded.zero_()
+        self._appending.begin()
+        self._buffers.state[pools.CANDIDATE.value] = -1.0
+        self._buffers.squares[: self.shape.n_targets] = self.residual[: self.shape.n_training].square().sum(dim=0)
         for slot in self._slots:
             slot.begin(inputs.shape[1], input_gain)
 
-    def ask(self, slot: int, node: int, attempts: Sequence[Any], first: int, name: int, wanted: int) -> None:
+    def ask(
+        self, slot: int, node: int, attempts: Sequence[NDArray[np.float64]], first: int, name: int, wanted: int
+    ) -> None:
         """Start the search for some nodes, from number `node` on, in pools of weights (d + 1, T).
 
         `first` is the number of the first attempt, and `name` a number, from 1 on, by which pools are known again.
@@ -181,7 +110,7 @@ class FusedSearch:
         """
         self._slots[slot].ask(attempts, (node, first, len(attempts), 0, name, wanted))
 
-    def ask_for(self, slot: int, node: int, weights: Any) -> None:
+    def ask_for(self, slot: int, node: int, weights: NDArray[np.float64]) -> None:
         """Start the addition of a node with weights (d + 1,)."""
         self._slots[slot].ask([weights[:, None]], (node, 0, 0, 1, 0, 1))
 
@@ -200,200 +129,17 @@ class FusedSearch:
             for told in self._slots[slot].told
         ]
 
-    def work(self, given: Any, outcomes: Any, n_attempts: int) -> None:
+    def work(self, given: torch.Tensor, outcomes: torch.Tensor, n_attempts: int) -> None:
         """All kernels of a batch, for what is given in device memory, with at most so many attempts."""
         for offset, outcome in enumerate(outcomes):
-            self._choose(given, offset, n_attempts)
-            self._append(given, offset, outcome)
-
-    def _choose(self, given: Any, offset: int, n_attempts: int) -> None:
-        shape, tiles = self.shape, self._tiles
-        q, t = shape.n_targets, shape.plan.n_candidates
-        width = n_attempts * t
-        tile = min(tiles.candidates, max(16, triton.next_power_of_2(width)))
-        projected_on = min(_PROJECTED_NODES, self._nodes)
-        node_parts = self._nodes // projected_on if shape.plan.projected else 1
-        pools.pool_sums[(self._pool_programs, triton.cdiv(width, tile), node_parts)](
-            self.inputs,
-            given,
-            self._state,
-            offset,
-            self.residual,
-            self.inputs if self.roots is None else self.roots,
-            self.columns,
-            self._pool_sums,
-            shape.n_training,
-            shape.n_rows,
-            t,
-            width,
-            self._height,
-            Q=q,
-            D=shape.width,
-            K=min(shape.width, tiles.inputs),
-            T=tile,
-            L=projected_on,
-            ROWS=tiles.rows,
-            WEIGHTED=self.roots is not None,
-            PLUS_ONE=shape.kind == "one plus tanh",
-            PROJECTED=shape.plan.projected,
-            num_warps=tiles.warps,
-            num_stages=tiles.stages,
-        )
-        pools.add_up[(triton.cdiv(width, 32), self._height)](
-            self._pool_sums,
-            self._scores,
-            given,
-            self._state,
-            offset,
-            self._pool_programs,
-            t,
-            width,
-            self._height,
-            Q=q,
-            ROWS=128,
-            COLUMNS=32,
-            num_warps=4,
-        )
-        pools.select[(1,)](
-            self._scores,
-            given,
-            self._state,
-            offset,
-            self._node,
-            self._excluded,
-            self._contractions,
-            self._squares,
-            t,
-            width,
-            len(shape.plan.contractions),
-            shape.plan.dependence,
-            shape.plan.ties,
-            shape.plan.ridge / shape.gain**2,
-            Q=q,
-            D=shape.width,
-            T=max(16, triton.next_power_of_2(t)),
-            C=max(2, triton.next_power_of_2(len(shape.plan.contractions))),
-            NODES=_NODES_AT_ONCE,
-            PROJECTED=shape.plan.projected,
-            num_warps=4,
-        )
-
-    def _append(self, given: Any, offset: int, outcome: Any) -> None:
-        shape, grid = self.shape, (self._programs,)
-        n, q, ridged = shape.n_rows, shape.n_targets, shape.plan.ridge > 0
-        many = n >= _MANY_ROWS
-        rows = {"ROWS": self._column_rows, "num_warps": 8 if many else 4}
-        nodes.fresh_column[grid](
-            self.inputs,
-            self._node,
-            self.inputs if self.roots is None else self.roots,
-            self.columns,
-            self._fresh,
-            self._sums,
-            given,
-            self._state,
-            offset,
-            n,
-            shape.n_training,
-            shape.gain,
-            D=shape.width,
-            L=self._nodes,
-            NODES=_NODES_AT_ONCE,
-            WEIGHTED=self.roots is not None,
-            PLUS_ONE=shape.kind == "one plus tanh",
-            **rows,
-        )
-        for again in (False, True):
-            nodes.coefficients[(1,)](
-                self._sums,
-                given,
-                self._state,
-                offset,
-                self._settled,
-                self._exact,
-                self._ridge_row,
-                self._ridge_rows,
-                self._programs,
-                shape.plan.capacity,
-                shape.plan.ridge**0.5,
-                shape.plan.enough_above,
-                L=self._nodes,
-                PROGRAMS=max(16, 8192 // self._nodes),
-                AGAIN=again,
-                RIDGE=ridged,
-                num_warps=16 if ridged and self._nodes > 64 else 8,
-            )
-            nodes.project[grid](
-                self._fresh,
-                self.columns,
-                self._exact,
-                self.residual,
-                self._sums,
-                self._after,
-                given,
-                self._state,
-                offset,
-                n,
-                shape.n_training,
-                Q=q,
-                L=self._nodes,
-                NODES=_NODES_AT_ONCE,
-                AGAIN=again,
-                **rows,
-            )
-        nodes.settle[(1,)](
-            self._after,
-            given,
-            self._state,
-            offset,
-            self._settled,
-            self._ridge_row,
-            self._ridge_rows,
-            self._ridge_residual,
-            self._programs,
-            shape.plan.capacity,
-            shape.plan.dependence,
-            Q=q,
-            L=self._nodes,
-            PROGRAMS=1024,
-            RIDGE=ridged,
-            num_warps=8,
-        )
-        nodes.finish[grid](
-            self._fresh,
-            self.columns,
-            self.residual,
-            self._settled,
-            self._left,
-            given,
-            self._state,
-            offset,
-            n,
-            shape.n_training,
-            Q=q,
-            **rows,
-        )
-        nodes.conclude[(1,)](
-            self._left,
-            self._settled,
-            given,
-            self._state,
-            offset,
-            self._excluded,
-            self._squares,
-            outcome,
-            self._programs,
-            shape.plan.n_candidates,
-            Q=q,
-            PROGRAMS=1024,
-            num_warps=8,
-        )
+            self._choosing.choose(given, offset, n_attempts)
+            self._appending.append(given, offset, outcome)
 
 
 class _Slot:
     """What the host gives for one node and is told of it, with a recording for every number of attempts."""
 
-    def __init__(self, search: FusedSearch, device: Any) -> None:
+    def __init__(self, search: FusedSearch, device: torch.device) -> None:
         shape = search.shape
         self._search, self._width, self._n_candidates = search, shape.width, shape.plan.n_candidates
         size = pools.POOLS.value + search.attempts_at_once * self._width * self._n_candidates
@@ -407,7 +153,7 @@ class _Slot:
         self._pools = self._given.numpy()[pools.POOLS.value :]
         self._recordings: dict[int, Callable[[], None]] = {}
         self._done = torch.cuda.Event() if search.on_gpu else None
-        self._stream: Any = None
+        self._stream: torch.cuda.Stream | None = None
 
     def begin(self, n_inputs: int, input_gain: float) -> None:
         """Start a network; its weights will be multiplied by a gain."""
@@ -415,7 +161,7 @@ class _Slot:
         if self._done is not None:
             self._stream = torch.cuda.current_stream(self._there.device)
 
-    def ask(self, attempts: Sequence[Any], header: tuple[int, ...]) -> None:
+    def ask(self, attempts: Sequence[NDArray[np.float64]], header: tuple[int, ...]) -> None:
         self.wait()
         # Recordings for every number would be many; what is not given costs a few programs that return at once.
         count = min(triton.next_power_of_2(len(attempts)), self._search.attempts_at_once)
@@ -449,7 +195,7 @@ class _Slot:
         return _recorded(work, self._header, self._there.device) if self._search.on_gpu else work
 
 
-def _recorded(work: Callable[[], None], header: NDArray[np.float32], device: Any) -> Callable[[], None]:
+def _recorded(work: Callable[[], None], header: NDArray[np.float32], device: torch.device) -> Callable[[], None]:
     """The work as a graph, after one run in which kernels are compiled and, since no node is wanted, do nothing."""
     wanted = header[pools.WANTED.value]
     header[pools.WANTED.value] = 0.0
@@ -466,4 +212,5 @@ def _recorded(work: Callable[[], None], header: NDArray[np.float32], device: Any
             graph.capture_end()
         torch.cuda.current_stream().wait_stream(stream)
     header[pools.WANTED.value] = wanted
-    return graph.replay
+    replay: Callable[[], None] = graph.replay
+    return replay

@@ -1,9 +1,12 @@
 """Steps of tuning made of PyTorch's kernels, for what Triton's are not written for."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from scne.networks._tuning import MEAN_DECAY, NO_DIVISION_BY_ZERO, SQUARE_DECAY
 from scne.networks.gpu._tuning_layout import DeviceNetworks, DeviceRows
+
+if TYPE_CHECKING:
+    import torch
 
 
 class TorchSteps:
@@ -20,7 +23,7 @@ class TorchSteps:
     # A recording holds all that these steps allocate; more of them save little.
     recorded_steps = 8
 
-    def __init__(self, rows: DeviceRows, networks: DeviceNetworks, places: Any) -> None:
+    def __init__(self, rows: DeviceRows, networks: DeviceNetworks, places: "torch.Tensor") -> None:
         import torch
 
         self.torch, self.rows, self.networks, self.places = torch, rows, networks, places

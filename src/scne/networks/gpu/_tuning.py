@@ -11,9 +11,10 @@ elsewhere.
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,11 @@ from scne.networks.gpu._fused import runs_kernels
 from scne.networks.gpu._torch_steps import TorchSteps
 from scne.networks.gpu._tuning_layout import DeviceNetworks, DeviceRows, laid_out, starts_on_device
 from scne.passes import announce, available_threads
+
+if TYPE_CHECKING:
+    import torch
+
+    from scne.networks.gpu._tuning_kernels import TuningKernels
 
 # Steps whose batches go to the device in one copy, a multiple of those that are recorded; and copies that it holds.
 _SEGMENT, _SEGMENTS = 128, 4
@@ -83,11 +89,14 @@ def tune_together(
         return networks.nodes_of_each(rows.inputs.shape[1])
 
 
-def _device_of(rows: SearchRows) -> Any:
+def _device_of(rows: SearchRows) -> AbstractContextManager[object]:
     """A context in which kernels are started on the device of the rows."""
     import torch
 
-    return torch.cuda.device(rows.inputs.device) if tunes_on_device(rows) else nullcontext()
+    if not tunes_on_device(rows):
+        return nullcontext()
+    there: AbstractContextManager[object] = torch.cuda.device(rows.inputs.device)
+    return there
 
 
 class _Draws:
@@ -129,7 +138,7 @@ def _joined(blocks: Iterator[NDArray[np.intp]]) -> Iterator[NDArray[np.int32]]:
 
 
 @cache
-def _kernels() -> Any:
+def _kernels() -> ModuleType | None:
     """The module of kernels, or None where there is no Triton."""
     try:
         from scne.networks.gpu import _tuning_kernels
@@ -138,14 +147,15 @@ def _kernels() -> Any:
     return _tuning_kernels
 
 
-def _kernels_for(rows: DeviceRows, weights: Sequence[NDArray[np.float64]], activation: Activation, n_links: int) -> Any:
+def _kernels_for(
+    rows: DeviceRows, weights: Sequence[NDArray[np.float64]], activation: Activation, n_links: int
+) -> ModuleType | None:
     """The module of kernels where they serve such networks, else None."""
     n_targets = rows.targets.shape[1]
     n_columns = max(own.shape[1] for own in weights) + (n_targets if n_links else 0)
     sizes = (rows.inputs.shape[1], n_columns, n_targets, rows.batch)
     most = (_MOST_INPUTS, _MOST_COLUMNS, _MOST_TARGETS, _MOST_ROWS)
-    known = getattr(activation.core, "fused_name", None) in ("tanh", "one plus tanh")
-    fits = known and all(size <= limit for size, limit in zip(sizes, most, strict=True))
+    fits = activation.recorded_name is not None and all(size <= limit for size, limit in zip(sizes, most, strict=True))
     return _kernels() if fits and runs_kernels(rows.inputs) else None
 
 
@@ -153,21 +163,26 @@ def _unpadded(n_inputs: int, n_columns: int) -> tuple[int, int]:
     return n_inputs, n_columns
 
 
-def _steps(rows: DeviceRows, networks: DeviceNetworks, kernels: Any, places: Any) -> Any:
+def _steps(
+    rows: DeviceRows, networks: DeviceNetworks, kernels: ModuleType | None, places: "torch.Tensor"
+) -> "TorchSteps | TuningKernels":
     if kernels is None:
         return TorchSteps(rows, networks, places)
     _, width, n_columns = networks.shape
-    return kernels.TuningKernels(
+    steps: TuningKernels = kernels.TuningKernels(
         kernels.Batches(rows.inputs, rows.targets, rows.roots, places, rows.scale),
         kernels.Networks(
             networks.parameters, networks.rates, networks.means, networks.squares, networks.n_nodes, width, n_columns
         ),
         kernels.Adam(networks.corrections, networks.step, 1.0 - MEAN_DECAY, 1.0 - SQUARE_DECAY, NO_DIVISION_BY_ZERO),
-        networks.activation.core.fused_name == "one plus tanh",  # type: ignore[attr-defined]
+        networks.activation.recorded_name == "one plus tanh",
     )
+    return steps
 
 
-def _take_all(rows: DeviceRows, networks: DeviceNetworks, kernels: Any, draws: Sequence[_Draws], n_steps: int) -> None:
+def _take_all(
+    rows: DeviceRows, networks: DeviceNetworks, kernels: ModuleType | None, draws: Sequence[_Draws], n_steps: int
+) -> None:
     """All steps, or those until a listener has heard enough.
 
     The copies of batches wait in the same queue as the steps, so a segment's place on the device is free when its copy
@@ -208,7 +223,7 @@ def _take_all(rows: DeviceRows, networks: DeviceNetworks, kernels: Any, draws: S
     announce("tuning", ANNOUNCED_PARTS, ANNOUNCED_PARTS)
 
 
-def _recorded(steps: Any, networks: DeviceNetworks, n_steps: int) -> Callable[[], None]:
+def _recorded(steps: "TorchSteps | TuningKernels", networks: DeviceNetworks, n_steps: int) -> Callable[[], None]:
     """A function that replays a few steps."""
     import torch
 
@@ -226,4 +241,5 @@ def _recorded(steps: Any, networks: DeviceNetworks, n_steps: int) -> Callable[[]
         finally:
             graph.capture_end()
     torch.cuda.current_stream().wait_stream(stream)
-    return graph.replay
+    replay: Callable[[], None] = graph.replay
+    return replay

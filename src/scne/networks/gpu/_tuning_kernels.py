@@ -7,7 +7,10 @@ the rows, `move` the weights. A program of `move` sums over all rows in a fixed 
 A direct link is a node without activation whose output weight is one, and takes no code of its own.
 """
 
-from typing import Any, NamedTuple
+# Triton has no types, and takes none for the arguments of its kernels.
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators
+
+from typing import NamedTuple
 
 import torch
 import triton
@@ -24,7 +27,7 @@ _BACK_WARPS, _BACK_STAGES, _MOVE_WARPS, _MOVE_STAGES = 4, 4, 4, 4
 
 
 @triton.jit
-def _tanh(z):  # type: ignore[no-untyped-def]
+def _tanh(z):
     # A power of a negative number cannot overflow; errors are a few roundings of 1.
     power = tl.exp(-2.0 * tl.abs(z))
     size = (1.0 - power) / (1.0 + power)
@@ -32,7 +35,7 @@ def _tanh(z):  # type: ignore[no-untyped-def]
 
 
 @triton.jit(do_not_specialize=["offset", "n_inputs", "batch", "held", "n_nodes"])
-def follow_back(  # type: ignore[no-untyped-def]
+def follow_back(
     inputs,
     targets,
     roots,
@@ -104,7 +107,7 @@ def follow_back(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _step_of_adam(  # type: ignore[no-untyped-def]
+def _step_of_adam(
     parameters, means, squares, at, weight, mean, square, rate, gradient, root, share, mean_gain, square_gain, least
 ):
     mean += (gradient - mean) * mean_gain
@@ -117,7 +120,7 @@ def _step_of_adam(  # type: ignore[no-untyped-def]
 
 
 @triton.jit(do_not_specialize=["offset", "n_blocks"])
-def move(  # type: ignore[no-untyped-def]
+def move(
     parameters,
     rates,
     means,
@@ -215,10 +218,10 @@ class Batches(NamedTuple):
         What errors are multiplied by.
     """
 
-    inputs: Any
-    targets: Any
-    roots: Any
-    places: Any
+    inputs: torch.Tensor
+    targets: torch.Tensor
+    roots: torch.Tensor | None
+    places: torch.Tensor
     scale: float
 
 
@@ -234,10 +237,10 @@ class Networks(NamedTuple):
         As `padded` gives them.
     """
 
-    parameters: Any
-    rates: Any
-    means: Any
-    squares: Any
+    parameters: torch.Tensor
+    rates: torch.Tensor
+    means: torch.Tensor
+    squares: torch.Tensor
     n_nodes: int
     width: int
     n_columns: int
@@ -256,8 +259,8 @@ class Adam(NamedTuple):
         Shares of a new gradient in the two running means, and what keeps a division from zero.
     """
 
-    corrections: Any
-    step: Any
+    corrections: torch.Tensor
+    step: torch.Tensor
     mean_gain: float
     square_gain: float
     least: float

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 from scne.networks._layer import Activation
 from scne.networks._search_rows import SearchRows
 from scne.networks._tuning import MEAN_DECAY, SQUARE_DECAY, START_ROWS, TuningSettings, rates_at, start_solution
-from scne.rows import cast
+from scne.rows import cast, to_numpy
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -28,9 +31,9 @@ class DeviceRows:
         Two over the weight that an average batch has: the gradient of a mean of squares.
     """
 
-    inputs: Any
-    targets: Any
-    roots: Any
+    inputs: "torch.Tensor"
+    targets: "torch.Tensor"
+    roots: "torch.Tensor | None"
     batch: int
     scale: float
 
@@ -70,19 +73,19 @@ class DeviceNetworks:
     sizes: list[int]
     shape: tuple[int, int, int]
     activation: Activation
-    parameters: Any
-    rates: Any
-    means: Any
-    squares: Any
-    corrections: Any
-    step: Any
+    parameters: "torch.Tensor"
+    rates: "torch.Tensor"
+    means: "torch.Tensor"
+    squares: "torch.Tensor"
+    corrections: "torch.Tensor"
+    step: "torch.Tensor"
 
     @property
     def n_nodes(self) -> int:
         """L, the nodes of the largest network."""
         return max(self.sizes)
 
-    def views(self, flat: Any) -> tuple[Any, Any]:
+    def views(self, flat: "torch.Tensor") -> tuple["torch.Tensor", "torch.Tensor"]:
         """Input weights (M, width, columns) and output weights (M, q, columns) as parts of one vector."""
         m, width, columns = self.shape
         end = m * width * columns
@@ -108,7 +111,7 @@ def laid_out(
     n_steps: int,
     n_idle: int,
     padded: Callable[[int, int], tuple[int, int]],
-    device: Any,
+    device: "torch.device",
 ) -> DeviceNetworks:
     """Networks before their first step; those with fewer nodes than others get nodes of zeros, which no step moves.
 
@@ -147,7 +150,7 @@ def laid_out(
     shares = np.where(taken <= n_steps, rates_at(taken - 1, n_steps), 0.0)
     corrections = np.stack([1.0 / np.sqrt(1.0 - SQUARE_DECAY**taken), -shares / (1.0 - MEAN_DECAY**taken)], axis=1)
 
-    def on_device(values: NDArray) -> Any:
+    def on_device(values: np.ndarray) -> "torch.Tensor":
         return torch.from_numpy(values.astype(np.float32, copy=False)).to(device)
 
     parameters = on_device(np.concatenate([nodes.ravel(), outputs.ravel()]))
@@ -165,12 +168,16 @@ def laid_out(
 
 
 def starts_on_device(
-    rows: SearchRows, inputs: Any, weights: Sequence[NDArray[np.float64]], activation: Activation, n_links: int
+    rows: SearchRows,
+    inputs: "torch.Tensor",
+    weights: Sequence[NDArray[np.float64]],
+    activation: Activation,
+    n_links: int,
 ) -> list[NDArray[np.float64]]:
     """As `first_output_weights` has them, shape (L_m + n_links, q); the sums over rows are the device's."""
     import torch
 
-    some = torch.from_numpy(rows.canonical_order[:START_ROWS]).to(inputs.device)
+    some = torch.from_numpy(to_numpy(rows.canonical_order[:START_ROWS])).to(inputs.device)
     x, targets = inputs.index_select(0, some), cast(rows.targets, "float64").index_select(0, some)
     roots = None if rows.root_weights is None else cast(rows.root_weights, "float64").index_select(0, some)
     sums = []
