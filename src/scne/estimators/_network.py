@@ -22,7 +22,7 @@ from scne.fitting import (
     check_threads,
     plan_memory,
 )
-from scne.networks import HiddenLayer, SearchSettings
+from scne.networks import HiddenLayer
 from scne.rows import (
     INPUT_SCALINGS,
     SCALINGS,
@@ -82,10 +82,6 @@ class NetworkRegressor(LearningRegressor):
         check_choice("target_scaling", self.target_scaling, SCALINGS)
         check_real("ridge", self.ridge, below=LARGEST_RIDGE)
         check_threads(self.n_jobs)
-
-    def _settings(self) -> SearchSettings | None:
-        """How nodes are searched; None where they are drawn."""
-        return None
 
     def _template(self) -> Self:
         self._check_parameters()

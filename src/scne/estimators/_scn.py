@@ -196,7 +196,7 @@ class SCNRegressor(NetworkRegressor):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._settings()
+        self._member_plan()
         check_real("tuning_epochs", self.tuning_epochs, below=LARGEST["tuning_epochs"] + 1)
         if self.batch_size > 1 and self.criterion == "orthogonal":
             check_pool_fits(self.n_candidates)
@@ -205,8 +205,8 @@ class SCNRegressor(NetworkRegressor):
         if self.search_rows is not None:
             check_integer("search_rows", self.search_rows, 2)
 
-    def _settings(self) -> SearchSettings:
-        return SearchSettings(
+    def _member_plan(self) -> NetworkPlan:
+        search = SearchSettings(
             max_hidden=check_integer("max_hidden", self.max_hidden, 1),
             tol=check_real("tol", self.tol),
             n_candidates=check_integer("n_candidates", self.n_candidates, 1),
@@ -221,10 +221,9 @@ class SCNRegressor(NetworkRegressor):
             n_iter_no_change=None,
             pool=check_choice("pool", self.pool, POOLS),
         )
-
-    def _member_plan(self) -> NetworkPlan:
-        pool_rows = SPARSE_POOL_ROWS if self.pool == "sparse" else None
-        return NetworkPlan(self._settings(), pool_rows, self.tuning_epochs, check_threads(self.n_jobs))
+        pool_rows = SPARSE_POOL_ROWS if search.pool == "sparse" else None
+        # Gradient steps cannot be shared out: networks that are tuned are best built by one thread each.
+        return NetworkPlan(search, pool_rows, self.tuning_epochs, check_threads(self.n_jobs), self.tuning_epochs > 0)
 
     @property
     def _record(self) -> BuiltNetwork:

@@ -225,7 +225,10 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
                 raise TypeError(f"estimator is {base!r}, but it must be an SCNRegressor, an RVFLRegressor or None.")
             base._for_group(None)._check_parameters()
         # Networks that are searched say which rows are; those that are drawn need none.
-        template = max(bases, key=lambda base: isinstance(base, SCNRegressor))
+        template = bases[0]
+        for base in bases:
+            if isinstance(base, SCNRegressor):
+                template = base
         for base in bases:
             for name in SHARED.intersection(base.get_params(deep=False)):
                 if getattr(base, name) != getattr(template, name):

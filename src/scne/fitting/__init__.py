@@ -9,6 +9,7 @@ from scne.fitting._checks import (
     LARGEST,
     LARGEST_RIDGE,
     LARGEST_SCOPE,
+    PRECISIONS,
     as_float,
     check_choice,
     check_gram_fits,
@@ -18,9 +19,10 @@ from scne.fitting._checks import (
     check_real,
     check_target_sizes,
     check_threads,
+    open_engine,
     refuse_unfit_arrays,
 )
-from scne.fitting._engines import PRECISIONS, open_engine, placed
+from scne.fitting._engines import placed
 from scne.fitting._fit import Fit, fit_networks
 from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend, split_weights
 from scne.fitting._growing import grown

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from contextvars import Context, copy_context
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scne.fitting._checkpoint import Form
 from scne.fitting._members import Member
-from scne.fitting._site import BuildingSite
 from scne.networks import (
     ACTIVATIONS,
     BuiltNetwork,
@@ -32,6 +32,9 @@ from scne.networks import (
 from scne.passes import DeviceEngine, ThreadEngine
 from scne.rows import ArrayRows, ColumnScaling, FeatureGroup, InputScaling
 
+if TYPE_CHECKING:
+    from scne.fitting._fit import BuildingSite
+
 # With fewer rows a search takes little time in either precision, and may come close to fitting every row, where single
 # precision would choose nodes by its rounding errors.
 FLOAT32_FROM_ROWS = 5_000
@@ -51,6 +54,7 @@ class NetworkPlan:
     pool_rows: int | None
     tuning_epochs: float
     n_threads: int
+    builds_alone: bool
 
     @property
     def ridge(self) -> float:
@@ -62,16 +66,11 @@ class NetworkPlan:
         """By which candidates were admitted."""
         return self.search.criterion
 
-    @property
-    def builds_alone(self) -> bool:
-        """Whether a network is best built by one thread, beside others: gradient steps cannot be shared out."""
-        return self.tuning_epochs > 0
-
     def largest_layer(self, n_columns: int) -> int:
         """The most outputs that a hidden layer on `n_columns` can have."""
         return self.search.max_hidden + (n_columns if self.search.direct_link else 0)
 
-    def dtype(self, site: BuildingSite) -> np.dtype:
+    def dtype(self, site: "BuildingSite") -> np.dtype:
         """The type of numbers of the search."""
         if isinstance(site.engine, DeviceEngine):
             return np.dtype(site.engine.dtype)
@@ -79,20 +78,20 @@ class NetworkPlan:
             return np.dtype(np.float32 if site.rows.n_rows >= FLOAT32_FROM_ROWS else np.float64)
         return np.dtype(np.float64 if site.precision == "float64" else np.float32)
 
-    def basis_bytes(self, site: BuildingSite) -> float:
+    def basis_bytes(self, site: "BuildingSite") -> float:
         """Memory for the orthonormal basis: a budget of the processor's memory says nothing of a device's."""
         if isinstance(site.engine, DeviceEngine):
             return 0.3 * site.engine.free_bytes()
         return site.basis_bytes
 
-    def build(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
+    def build(self, group: FeatureGroup, index: int, site: "BuildingSite") -> Member:
         """A network on the columns of one group; `index` names its random streams."""
         scaling, rows = site.prepared(group.columns, self.dtype(site))
         found = _searched(self, rows, group.name, index, site)
         nodes = _tuned(self, rows, found, group.name, index, site) if self.tuning_epochs else None
         return _member(self, group, scaling, found, nodes)
 
-    def build_together(self, groups: Sequence[FeatureGroup], site: BuildingSite) -> tuple[Member, ...] | None:
+    def build_together(self, groups: Sequence[FeatureGroup], site: "BuildingSite") -> tuple[Member, ...] | None:
         """All members, tuned at once on a GPU; None where they do not share their columns, or there is none."""
         same = all(np.array_equal(group.columns, groups[0].columns) for group in groups)
         scaling, rows = site.prepared(groups[0].columns, self.dtype(site))
@@ -117,7 +116,7 @@ class NetworkPlan:
             _member(self, group, scaling, one, nodes) for group, one, nodes in zip(groups, found, tuned, strict=True)
         )
 
-    def grow(self, member: Member, index: int, n: int, rows: ArrayRows, site: BuildingSite) -> Member:
+    def grow(self, member: Member, index: int, n: int, rows: ArrayRows, site: "BuildingSite") -> Member:
         """The same network with up to n nodes more: the search, continued on rows whose targets it is to explain."""
         layer, known = member.layer, member.search
         q = rows.targets.shape[1] if rows.targets is not None else 1
@@ -162,18 +161,18 @@ class DrawnPlan:
         """The outputs of a hidden layer on `n_columns`."""
         return self.n_hidden + (n_columns if self.direct_link else 0)
 
-    def build(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
+    def build(self, group: FeatureGroup, index: int, site: "BuildingSite") -> Member:
         """Draw the nodes of network `index`."""
         weights, biases = draw_nodes(site.seed, index, len(group.columns), self.n_hidden, self.scope)
         scaling = site.scaling.select(group.columns)
         layer = HiddenLayer(group.columns, scaling, weights, biases, self.activation, self.direct_link)
         return Member(group.name, layer, None)
 
-    def build_together(self, groups: Sequence[FeatureGroup], site: BuildingSite) -> tuple[Member, ...] | None:
+    def build_together(self, groups: Sequence[FeatureGroup], site: "BuildingSite") -> tuple[Member, ...] | None:
         """None: there is nothing to share."""
         return None
 
-    def grow(self, member: Member, index: int, n: int, rows: ArrayRows, site: BuildingSite) -> Member:
+    def grow(self, member: Member, index: int, n: int, rows: ArrayRows, site: "BuildingSite") -> Member:
         """The same network with n nodes more, drawn as the others were."""
         layer = member.layer
         # A stream of its own for each number of nodes, so that nodes which are added twice differ.
@@ -204,7 +203,7 @@ def _member(
 
 
 def _searched_here(
-    plan: NetworkPlan, rows: SearchRows, groups: Sequence[FeatureGroup], site: BuildingSite
+    plan: NetworkPlan, rows: SearchRows, groups: Sequence[FeatureGroup], site: "BuildingSite"
 ) -> list[BuiltNetwork]:
     """What SC-III finds for each network; on few rows the processor's threads are faster than plain kernels."""
     few = rows.first_training(plan.pool_rows or rows.n_training)
@@ -221,7 +220,7 @@ def _searched_here(
         return list(engine.map(search, iter([(copy_context(), m, group) for m, group in enumerate(groups)])))
 
 
-def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: BuildingSite) -> BuiltNetwork:
+def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: "BuildingSite") -> BuiltNetwork:
     """The nodes that SC-III finds on these rows."""
     settings = plan.search
     if plan.tuning_epochs:
@@ -249,10 +248,10 @@ def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: 
 
 
 def _tuned(
-    plan: NetworkPlan, rows: SearchRows, found: BuiltNetwork, name: str, index: int, site: BuildingSite
+    plan: NetworkPlan, rows: SearchRows, found: BuiltNetwork, name: str, index: int, site: "BuildingSite"
 ) -> NDArray[np.float64]:
     """The same nodes (d + 1, L) after tuning on all rows of the search, the biases being the last row."""
-    kept = _kept_weights(site, index, found)
+    kept = _kept_weights(site, index, found) if site.checkpoint else None
     if kept is not None:
         return kept
     # Steps of a few hundred rows each: the processor takes them, wherever the rows are.
@@ -275,7 +274,7 @@ def _nodes_form(n_columns: int) -> dict[str, Form]:
     return {"weights": ("float64", "k", n_columns + 1), "scopes": ("float64", "k"), "contractions": ("float64", "k")}
 
 
-def _kept_weights(site: BuildingSite, index: int, found: BuiltNetwork) -> NDArray[np.float64] | None:
+def _kept_weights(site: "BuildingSite", index: int, found: BuiltNetwork) -> NDArray[np.float64] | None:
     """The tuned weights (d + 1, L) of a network, where a checkpoint has them."""
     shape = found.weights.shape[0] + 1, found.weights.shape[1]
     kept = site.checkpoint.load(f"tuned-{index}", {"weights": ("float64", *shape)}) if site.checkpoint else None

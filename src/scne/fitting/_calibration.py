@@ -14,18 +14,20 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from math import ceil
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scne.fitting._checks import check_real
 from scne.fitting._members import mean_output
-from scne.fitting._site import BuildingSite
 from scne.fitting._trend import Trend
 from scne.networks import HiddenLayer
 from scne.passes import ThreadEngine
 from scne.rows import Array, ArrayRows, cast, like, namespace_of, to_numpy
+
+if TYPE_CHECKING:
+    from scne.fitting._fit import BuildingSite
 
 # Errors that a model keeps: the coverage of an interval is then at most 1/10,001 above what all errors would give.
 MOST_ERRORS = 10_000
@@ -60,15 +62,9 @@ class HeldOutOutputs(NamedTuple):
     rows: ArrayRows
     outputs: Array
 
-    @property
-    def errors(self) -> Array:
-        """Their absolute errors, shape (n, q)."""
-        assert self.rows.targets is not None
-        return namespace_of(self.outputs).abs(self.outputs - self.rows.targets)
-
 
 def held_out_outputs(
-    site: BuildingSite,
+    site: "BuildingSite",
     layers: Sequence[HiddenLayer],
     weights: NDArray[np.float64],
     weights_without: Callable[[], NDArray[np.float64]] | None,
@@ -114,7 +110,7 @@ def with_trend(judged: HeldOutOutputs, trend: Trend) -> HeldOutOutputs:
 
 
 def kept_errors(errors: Array, weights: Array | None = None) -> NDArray[np.float64]:
-    """At most MOST_ERRORS order statistics of each column, chosen so that n need not be known.
+    """At most MOST_ERRORS order statistics of the size of each column's errors, chosen so that n need not be known.
 
     Of m that are kept the j-th is the least error that a share of j / (m + 1) of the rows, a new one among them, does
     not exceed: all errors when n = m, and else error number ceil(j (n + 1) / (m + 1)). Rows count by their weights; a
@@ -128,6 +124,7 @@ def kept_errors(errors: Array, weights: Array | None = None) -> NDArray[np.float
     [2.0, 20000.0]
     """
     xp = namespace_of(errors)
+    errors = xp.abs(errors)
     if weights is not None:
         counted = xp.nonzero(weights > 0)[0]
         errors, weights = xp.take(errors, counted, axis=0), cast(xp.take(weights, counted, axis=0), "float64")

@@ -1,5 +1,6 @@
 """Checks of what a user wrote, each a sentence: which argument, what it was, what it may be."""
 
+import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence, Sized
@@ -7,10 +8,11 @@ from numbers import Integral, Real
 from operator import lt
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scne.passes import available_threads
-from scne.rows import MOST, Array, ColumnStatistics, namespace_of
+from scne.passes import DeviceEngine, Engine, ThreadEngine, available_threads
+from scne.rows import MOST, Array, ColumnStatistics, is_foreign, namespace_of
+
+_log = logging.getLogger("scne")
 
 
 def users_stacklevel() -> int:
@@ -154,9 +156,13 @@ def check_gram_fits(sizes: Sequence[int], matrix_free: bool = False) -> None:
     ValueError: 5,000 network(s) of up to 100,000 nodes have a Gram matrix of ... GB, but this machine has ... GB ...
     """
     squares = sum(size**2 for size in sizes) if matrix_free else sum(sizes) ** 2
-    memory = machine_bytes()
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        # A machine that does not say.
+        return
     # The matrix itself, and the factor that solves for the weights.
-    if memory is None or 16 * squares <= memory:
+    if 16 * squares <= memory:
         return
     most = int((memory / 16) ** 0.5)
     raise ValueError(
@@ -175,14 +181,6 @@ def check_pool_fits(n_candidates: int) -> None:
             f"{needed / 1e9:.2g} GB, above {BASIS_BYTES / 1e9:.2g} GB: use at most "
             f"{int((BASIS_BYTES / 16) ** 0.5):,} candidates, or batch_size=1."
         )
-
-
-def machine_bytes() -> int | None:
-    """Memory of the machine; None where it does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 LEAST = 1.0 / MOST
@@ -264,25 +262,76 @@ def check_input_sizes(
         What else than rescaling helps.
     """
     sizes = np.maximum(np.abs(statistics.smallest), np.abs(statistics.largest))
-    if scaling == "0-1":
-        _refuse_first(sizes > _WIDEST / 2, sizes, f"at most {_WIDEST / 2:g}", "", names)
-        return
     with np.errstate(over="ignore"):
         spread = statistics.largest - statistics.smallest
-    way_out = f", or {way_out}"
-    _refuse_first(sizes > MOST, sizes, f"at most {MOST:g}, or their squares overflow", way_out, names)
     tiny = (spread > 0) & (spread < LEAST)
-    _refuse_first(tiny, spread, f"at least {LEAST:g} where they differ, or their squares are zero", way_out, names)
+    if scaling == "0-1":
+        unfit, rule, way_out = sizes > _WIDEST / 2, f"at most {_WIDEST / 2:g}", ""
+    elif (sizes > MOST).any():
+        unfit, rule, way_out = sizes > MOST, f"at most {MOST:g}, or their squares overflow", f", or {way_out}"
+    else:
+        unfit, sizes, way_out = tiny, spread, f", or {way_out}"
+        rule = f"at least {LEAST:g} where they differ, or their squares are zero"
+    if unfit.any():
+        column = int(np.argmax(unfit))
+        where = f"Column {column} of X" if names is None else f"Column {names[column]!r} of X"
+        raise ValueError(
+            f"{where} holds numbers of size {float(sizes[column]):.3g}, but they must be {rule}: rescale the column"
+            f"{way_out}."
+        )
 
 
-def _refuse_first(
-    unfit: NDArray[np.bool_], sizes: np.ndarray, rule: str, way_out: str, names: Sequence[str] | None
-) -> None:
-    if not unfit.any():
-        return
-    column = int(np.argmax(unfit))
-    where = f"Column {column} of X" if names is None else f"Column {names[column]!r} of X"
-    raise ValueError(
-        f"{where} holds numbers of size {float(sizes[column]):.3g}, but they must be {rule}: rescale the column"
-        f"{way_out}."
-    )
+PRECISIONS = ("auto", "float32", "tf32", "float64")
+
+
+def open_engine(device: object, precision: str, n_jobs: object, given: object = None) -> Engine:
+    """The engine for a `device` parameter and the X that a user passed.
+
+    Parameters
+    ----------
+    device : None, "cpu", "auto", "cuda", "cuda:1" and the like
+        None runs where X lives: tensors on their own device, all else on the processor.
+    precision : {"auto", "float32", "tf32", "float64"}
+    n_jobs : int or None
+    given : array-like
+    """
+    check_choice("precision", precision, PRECISIONS)
+    threads = check_threads(n_jobs)
+    if device is not None and not isinstance(device, str):
+        raise ValueError(f"device is {device!r}, but it must be None, 'cpu', 'auto', or a device such as 'cuda'.")
+    if device is None and is_foreign(given):
+        return DeviceEngine(given, precision)
+    if device in (None, "cpu"):
+        return ThreadEngine(threads)
+    example = _tensor_on(device)
+    if example is None:
+        return ThreadEngine(threads)
+    _log.debug("device %s, precision %s", example.device, precision)
+    return DeviceEngine(example, precision)
+
+
+def _tensor_on(device: str) -> Array | None:
+    """An empty tensor on a device; None when "auto" finds none."""
+    try:
+        import torch
+    except ImportError:
+        if device == "auto":
+            return None
+        raise ValueError(
+            f"device is {device!r}, which needs PyTorch, and it is not installed: pip install scne[gpu], or use "
+            "device='cpu'."
+        ) from None
+    if device == "auto":
+        if not torch.cuda.is_available():
+            return None
+        device = "cuda"
+    try:
+        if device.startswith("cuda") and not torch.cuda.is_available():
+            raise RuntimeError("PyTorch finds no NVIDIA GPU")
+        return torch.empty(0, dtype=torch.float64, device=device)
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(
+            f"device is {device!r}, but it cannot be used here ({reason}); use device='auto', which takes a GPU where "
+            "there is one, or device='cpu'."
+        ) from None

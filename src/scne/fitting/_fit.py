@@ -1,27 +1,42 @@
 """A fit, step by step."""
 
+import threading
+from collections.abc import Sequence
 from contextvars import Context, copy_context
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scne.fitting._calibration import HeldOutOutputs, held_out_outputs, kept_errors, with_trend
 from scne.fitting._checkpoint import Checkpoint
-from scne.fitting._checks import check_gram_fits
+from scne.fitting._checks import BASIS_BYTES, check_gram_fits
 from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend
 from scne.fitting._held_out import HeldOutSums
-from scne.fitting._members import Member, ensemble_system, matrix_free_system, validation_rows
+from scne.fitting._members import Member, ensemble_system, learn_scalings, matrix_free_system, validation_rows
 from scne.fitting._plan import FitPlan
 from scne.fitting._running_errors import RunningErrors
-from scne.fitting._site import BuildingSite, open_site
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import blended, learn_trend, without_trend
-from scne.fitting._weights import solve_again, solve_weights
+from scne.fitting._weights import HeldOut, solve_again, solve_weights
+from scne.ncl import EnsembleSystem
+from scne.networks import ChosenNodes, HiddenLayer, SearchRows, prepare_search
 from scne.passes import ClusterRows, Engine, ThreadEngine
-from scne.rows import other_places, release_memory
+from scne.rows import (
+    ArrayRows,
+    ColumnScaling,
+    InputScaling,
+    learn_dated_scaling,
+    learn_ramps,
+    learn_scaling,
+    other_places,
+    release_memory,
+)
+
+HELD_OUT_STAGE = "summing held-out rows"
 
 
 class Fit(NamedTuple):
@@ -43,8 +58,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         Opened and closed here.
     checkpoint : Checkpoint or None
     """
-    sizes = [one.largest_layer(len(group.columns)) for one, group in zip(plan.networks, plan.groups, strict=True)]
-    check_gram_fits(sizes, plan.matrix_free)
+    check_gram_fits(plan.largest_layers, plan.matrix_free)
     # Hold rows out of the search, to choose the number of nodes, lambda and the ridges on, and to calibrate with.
     held_out_places = None
     if data.watched is None and plan.validation_fraction is not None:
@@ -65,7 +79,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         site.clear()
         if data.encoder is not None:
             release_memory()
-        layers = [member.layer for member in members]
+        layers = list(map(attrgetter("layer"), members))
         if plan.matrix_free:
             assert not isinstance(data.rows, ClusterRows)
             system = None
@@ -91,7 +105,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
             part = FittedTrend("blended", blend.trend, blend.share, target_scaling.shift)
         target_scaling, judged = blend.target_scaling, blend.judged
 
-    errors = None if judged is None else kept_errors(judged.errors, judged.rows.weights)
+    errors = None if judged is None else kept_errors(judged.outputs - judged.rows.targets, judged.rows.weights)
     networks = FittedNetworks(
         columns=Columns(
             data.rows.n_columns,
@@ -113,7 +127,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
     return Fit(networks, judged if judged is None or trend is None else with_trend(judged, trend))
 
 
-def build_members(plan: FitPlan, site: BuildingSite) -> tuple[Member, ...]:
+def build_members(plan: FitPlan, site: "BuildingSite") -> tuple[Member, ...]:
     """The hidden layers of all groups; one after the other on all threads, or one thread each, as suits the plans.
 
     The networks are the same either way.
@@ -134,5 +148,116 @@ def build_members(plan: FitPlan, site: BuildingSite) -> tuple[Member, ...]:
         context, index = task
         return context.run(networks[index].build, groups[index], index, alone)
 
-    tasks = [(copy_context(), index) for index in range(len(groups))]
+    tasks = []
+    for index in range(len(groups)):
+        tasks.append((copy_context(), index))
     return tuple(site.engine.map(build, iter(tasks)))
+
+
+@dataclass(frozen=True)
+class BuildingSite:
+    """All that a base model needs to find its hidden layer.
+
+    Attributes
+    ----------
+    rows : ArrayRows
+        The rows of the search: all of them, or a uniform sample.
+    watched : ArrayRows or None
+        Validation rows from the user.
+    validation : ndarray of int or None
+        Rows of `rows` to watch instead of fitting them.
+    scaling : ColumnScaling, RampScaling or DatedScaling
+        Of all columns, learned on all rows; ramps on the rows of the search.
+    target_scaling : ColumnScaling
+    seed : int
+    engine : Engine
+    checkpoint : Checkpoint or None
+    precision : str
+        Of the search.
+    basis_bytes : float
+        Memory for the orthonormal basis of a search; one that does not fit is computed again and again.
+    """
+
+    rows: ArrayRows
+    watched: ArrayRows | None
+    validation: NDArray[np.intp] | None
+    scaling: InputScaling
+    target_scaling: ColumnScaling
+    seed: int
+    engine: Engine
+    checkpoint: Checkpoint | None = None
+    precision: str = "auto"
+    basis_bytes: float = BASIS_BYTES
+    _prepared: dict[Any, tuple[InputScaling, SearchRows]] = field(default_factory=dict, repr=False)
+    _guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def prepared(self, columns: NDArray[np.intp], dtype: np.dtype) -> tuple[InputScaling, SearchRows]:
+        """Scaling and scaled rows of some columns, made once for all networks that follow each other on them."""
+        key = (columns.tobytes(), dtype)
+        with self._guard:
+            if key not in self._prepared:
+                scaling = self.scaling.select(columns)
+                rows = prepare_search(
+                    self.rows, columns, scaling, self.target_scaling, self.engine, self.validation, self.watched, dtype
+                )
+                # Only the last ones are kept: they may be large.
+                self._prepared.clear()
+                self._prepared[key] = scaling, rows
+            return self._prepared[key]
+
+    def clear(self) -> None:
+        """Let go of scaled rows that no further network needs."""
+        with self._guard:
+            self._prepared.clear()
+
+    def keep(self, stage: str, nodes: ChosenNodes) -> None:
+        """Keep a network's nodes now and then."""
+        if self.checkpoint is not None:
+            self.checkpoint.save_if_due(stage, nodes._asdict())
+
+    def held_out(self, system: EnsembleSystem, layers: Sequence[HiddenLayer]) -> HeldOut | None:
+        """Systems to choose lambda and the ridge on, when the site has rows that the search has not seen."""
+        if self.watched is not None:
+            return HeldOut(
+                system, ensemble_system(self.watched, layers, self.target_scaling, self.engine, stage=HELD_OUT_STAGE)
+            )
+        if self.validation is None:
+            return None
+        judged = ensemble_system(
+            self.rows.take(self.validation), layers, self.target_scaling, self.engine, stage=HELD_OUT_STAGE
+        )
+        return HeldOut(system.without(judged), judged)
+
+
+def open_site(
+    plan: FitPlan,
+    data: TrainingData,
+    validation: NDArray[np.intp] | None,
+    engine: Engine,
+    checkpoint: Checkpoint | None = None,
+) -> BuildingSite:
+    """Learn the scalings in one pass over all rows; `validation` are the places of the rows that are held out."""
+    scaling = plan.scaling
+    plain = "standard" if scaling.inputs == "ramps" else scaling.inputs
+    columns, targets = learn_scalings(
+        data.rows, plain, scaling.targets, scaling.clip_inputs, engine, checkpoint, data.statistics, data.column_names
+    )
+    if data.target_statistics is not None:
+        targets = learn_scaling(data.target_statistics, scaling.targets)
+    inputs: InputScaling = columns
+    if scaling.dates:
+        inputs = learn_dated_scaling(data.search, columns, scaling.inputs, scaling.dates)
+    elif scaling.inputs == "ramps":
+        inputs = learn_ramps(data.search, columns)
+    return BuildingSite(
+        data.search,
+        data.watched,
+        validation,
+        inputs,
+        targets,
+        plan.seed,
+        engine,
+        checkpoint,
+        plan.precision,
+        plan.basis_bytes,
+    )

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.fitting._calibration import kept_errors
+from scne.fitting._fit import BuildingSite
 from scne.fitting._fitted import FittedNetworks, split_weights
 from scne.fitting._held_out import HeldOutSums
 from scne.fitting._later_rows import LaterRows, rows_to_sum
 from scne.fitting._members import Member, ensemble_system, mean_output, validation_rows
 from scne.fitting._plan import MemberPlan
 from scne.fitting._running_errors import RunningErrors
-from scne.fitting._site import BuildingSite
 from scne.fitting._weights import WeightSettings, solve_weights
 from scne.ncl import Naive
 from scne.networks import HiddenLayer
@@ -154,4 +154,4 @@ def _held_out_errors(
         outputs = model.target_scaling.undo(scaled * trend.share) + trend.trend.apply(rows.inputs)
     else:
         outputs = model.target_scaling.undo(scaled)
-    return kept_errors(np.abs(outputs - rows.targets), rows.weights)
+    return kept_errors(outputs - rows.targets, rows.weights)

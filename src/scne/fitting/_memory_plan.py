@@ -133,7 +133,8 @@ def plan_memory(
     numbers = kinds.count("number") + kinds.count("flag") + kinds.count("empty")
     dates, texts = 5 * kinds.count("date"), kinds.count("category")
     cost = reading_cost(files, stripe_rows(files.n_rows or 1 << 40))
-    settings, network = template._settings(), template._member_plan()
+    network = template._member_plan()
+    settings = getattr(network, "search", None)
     n_columns = numbers + dates + _TEXT_COLUMNS * texts
     most = FitShape(
         n_rows=files.n_rows,

@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scne.fitting._checks import BASIS_BYTES
 from scne.fitting._members import Member
-from scne.fitting._site import BuildingSite
 from scne.fitting._weights import WeightSettings
 from scne.rows import ArrayRows, DateColumns, FeatureGroup
+
+if TYPE_CHECKING:
+    from scne.fitting._fit import BuildingSite
 
 TrendMode = Literal["none", "linear", "judged"]
 
@@ -34,13 +36,13 @@ class MemberPlan(Protocol):
     def largest_layer(self, n_columns: int) -> int:
         """The most outputs that a hidden layer on `n_columns` can have."""
 
-    def build(self, group: FeatureGroup, index: int, site: BuildingSite) -> Member:
+    def build(self, group: FeatureGroup, index: int, site: "BuildingSite") -> Member:
         """Find the hidden layer of network `index` on a group of columns."""
 
-    def build_together(self, groups: Sequence[FeatureGroup], site: BuildingSite) -> tuple[Member, ...] | None:
+    def build_together(self, groups: Sequence[FeatureGroup], site: "BuildingSite") -> tuple[Member, ...] | None:
         """All networks at once, where that is faster than one after the other; None where it is not."""
 
-    def grow(self, member: Member, index: int, n: int, rows: ArrayRows, site: BuildingSite) -> Member:
+    def grow(self, member: Member, index: int, n: int, rows: ArrayRows, site: "BuildingSite") -> Member:
         """The same network with up to n nodes more, found on rows whose targets it is to explain."""
 
 
@@ -93,3 +95,11 @@ class FitPlan:
     named_groups: dict[str, NDArray[np.intp]] = field(default_factory=dict)
     matrix_free: bool = False
     basis_bytes: float = BASIS_BYTES
+
+    @property
+    def largest_layers(self) -> list[int]:
+        """The most outputs of each network's hidden layer."""
+        sizes = []
+        for network, group in zip(self.networks, self.groups, strict=True):
+            sizes.append(network.largest_layer(len(group.columns)))
+        return sizes

@@ -29,7 +29,7 @@ _log = logging.getLogger("scne")
 
 # Ridges that "auto" tries, relative to the mean diagonal of H'H. Below the first, rounding in float64 sums of rows
 # would show in the predictions; above the last, every network is flattened.
-RELATIVE_RIDGES = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 100.0)
+RELATIVE_RIDGES = np.array([1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 100.0])
 # Mean squared errors that differ by less are taken as equal, and the more cautious choice wins.
 SCORE_SLACK = 0.005
 # Up to this many nodes one thread solves as fast as several, which would wait for each other on a busy machine, and the
@@ -148,8 +148,8 @@ def _choose(
 ) -> Choice:
     solver = settings.solver
     scale = float(np.trace(system.gram)) / system.n_nodes
-    shares = [share for share in RELATIVE_RIDGES if share >= settings.least_ridge]
-    ridges = [scale * share for share in shares] if isinstance(ridge, str) else [ridge]
+    shares = RELATIVE_RIDGES[settings.least_ridge <= RELATIVE_RIDGES]
+    ridges = list(scale * shares) if isinstance(ridge, str) else [ridge]
     lambdas = None if isinstance(decorrelation, str) else [decorrelation]
     if solver == "naive":
         lambdas = [0.0]

@@ -21,10 +21,12 @@ from scne.rows._arrays import (
 from scne.rows._blocks import (
     ArrayRows,
     ChangedRows,
+    FeatureGroup,
     RowBlock,
     RowsOf,
     RowSource,
     SampledRows,
+    all_columns,
     other_places,
     stacked,
 )
@@ -38,7 +40,7 @@ from scne.rows._dates import (
     plausible_dates,
     whole_dates,
 )
-from scne.rows._groups import FeatureGroup, all_columns, resolve_groups
+from scne.rows._groups import resolve_groups
 from scne.rows._groups_file import read_groups
 from scne.rows._identity import identity_of_files
 from scne.rows._paths import irregular

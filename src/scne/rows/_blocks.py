@@ -257,3 +257,32 @@ def other_places(n_rows: int, places: NDArray[np.intp]) -> NDArray[np.intp]:
     others = np.ones(n_rows, dtype=bool)
     others[places] = False
     return np.flatnonzero(others)
+
+
+@dataclass(frozen=True)
+class FeatureGroup:
+    """A named set of columns, x^(m) in the paper (section 2.2).
+
+    Attributes
+    ----------
+    name : str
+    columns : ndarray of int, shape (d_m,)
+        Positions of the columns in the input.
+    """
+
+    name: str
+    columns: NDArray[np.intp]
+
+
+def all_columns(n_columns: int, n_groups: int, name: str) -> tuple[FeatureGroup, ...]:
+    """Groups that hold every column, numbered from 1.
+
+    Examples
+    --------
+    >>> [group.name for group in all_columns(3, 2, "network")]
+    ['network 1', 'network 2']
+    """
+    groups = []
+    for number in range(1, n_groups + 1):
+        groups.append(FeatureGroup(f"{name} {number}", np.arange(n_columns)))
+    return tuple(groups)

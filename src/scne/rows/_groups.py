@@ -1,28 +1,13 @@
 """Feature groups: which columns each base model sees."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.rows._blocks import FeatureGroup
 from scne.rows._data_error import listing
-
-
-@dataclass(frozen=True)
-class FeatureGroup:
-    """A named set of columns, x^(m) in the paper (section 2.2).
-
-    Attributes
-    ----------
-    name : str
-    columns : ndarray of int, shape (d_m,)
-        Positions of the columns in the input.
-    """
-
-    name: str
-    columns: NDArray[np.intp]
 
 
 def resolve_groups(
@@ -58,20 +43,6 @@ def resolve_groups(
     if not named:
         raise ValueError("groups is empty; give at least one group of columns, or None for all columns.")
     return tuple(FeatureGroup(name, _positions(name, spec, n_columns, column_names)) for name, spec in named)
-
-
-def all_columns(n_columns: int, n_groups: int, name: str) -> tuple[FeatureGroup, ...]:
-    """Groups that hold every column, numbered from 1.
-
-    Examples
-    --------
-    >>> [group.name for group in all_columns(3, 2, "network")]
-    ['network 1', 'network 2']
-    """
-    groups = []
-    for number in range(1, n_groups + 1):
-        groups.append(FeatureGroup(f"{name} {number}", np.arange(n_columns)))
-    return tuple(groups)
 
 
 def _positions(group: str, columns: object, n_columns: int, column_names: Sequence[str] | None) -> NDArray[np.intp]:
