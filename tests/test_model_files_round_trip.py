@@ -22,16 +22,17 @@ from scne.ncl import lambda_path
 small = {"n_candidates": 20}
 ESTIMATORS = {
     "rvfl": RVFLRegressor(12, random_state=5),
-    "rvfl without links": RVFLRegressor(12, direct_link=False, activation="tanh", clip_inputs=False, random_state=5),
+    "rvfl without links": RVFLRegressor(12, direct_link=False, activation="tanh", scaling="min-max", random_state=5),
     "scn": SCNRegressor(8, **small, random_state=np.int64(5)),
-    "scn with links": SCNRegressor(8, **small, direct_link=True, scaling="standard", random_state=5),
-    "scn that watches": SCNRegressor(8, **small, validation_fraction=0.3, n_iter_no_change=2, random_state=5),
+    "scn standardised": SCNRegressor(8, **small, scaling="standard", random_state=5),
+    "scn that watches": SCNRegressor(8, **small, validation_fraction=0.3, random_state=5),
     "dnne": DNNERegressor(RVFLRegressor(10), n_estimators=3, random_state=5),
     "dnne of defaults": DNNERegressor(n_estimators=2, random_state=5),
     "scne": plain_ensemble(SCNRegressor(6, **small), groups={"b": [0, 1], "a": slice(1, 3)}, random_state=5),
     "scne that watches": plain_ensemble(
-        SCNRegressor(6, **small, validation_fraction=0.3, direct_link=True), groups=[(0, 2), [1]], random_state=5
+        SCNRegressor(6, **small, validation_fraction=0.3), groups=[(0, 2), [1]], random_state=5
     ),
+    "scne with links": plain_ensemble(RVFLRegressor(6), groups=[(0, 2), [1]], random_state=5),
     "scne of defaults": SCNERegressor(n_estimators=2, groups={"b": [0, 1], "a": slice(1, 3)}, random_state=5),
     "scne by the paper": SCNERegressor.paper([[0], np.array([1, 2])], max_hidden=6, random_state=5),
     "scne by jacobi": plain_ensemble(RVFLRegressor(8), n_estimators=3, solver="jacobi", decorrelation=0.3, ridge=0.1),

@@ -256,7 +256,7 @@ def test_a_transformed_target_wraps_it(estimator, data):
     "model",
     [
         plain_ensemble(SCNRegressor(8, n_candidates=30), groups=[[0, 1], [1, 2], [0, 2]], random_state=0),
-        plain_ensemble(SCNRegressor(8, n_candidates=30, direct_link=True), n_estimators=2, random_state=0),
+        plain_ensemble(RVFLRegressor(8, direct_link=True), n_estimators=2, random_state=0),
         SCNERegressor.paper(groups=[[0, 1], [1, 2]], max_hidden=8, random_state=0),
         DNNERegressor(RVFLRegressor(8), n_estimators=4, random_state=0),
         SCNRegressor(10, n_candidates=30, batch_size=3, random_state=0),

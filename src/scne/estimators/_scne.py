@@ -33,6 +33,8 @@ from scne.passes import Engine
 from scne.rows import FeatureGroup, all_columns, resolve_groups
 
 NETWORKS = ("across", "per group")
+# Parameters of base models that are those of the whole ensemble.
+SHARED = ("scaling", "target_scaling", "validation_fraction", "search_rows")
 
 
 class SCNERegressor(EnsembleAttributes, FittedRegressor):
@@ -225,13 +227,15 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
             if not isinstance(base, NetworkRegressor):
                 raise TypeError(f"estimator is {base!r}, but it must be an SCNRegressor, an RVFLRegressor or None.")
             base._for_group(None)._check_parameters()
-            for name in ("scaling", "target_scaling", "validation_fraction", "search_rows"):
-                mine, first = getattr(base, name, None), getattr(bases[0], name, None)
-                if mine != first:
+        for name in SHARED:
+            # Networks whose nodes are drawn need no rows to search on.
+            first, *others = [getattr(base, name) for base in bases if hasattr(base, name)] or [None]
+            for other in others:
+                if other != first:
                     raise ValueError(
-                        f"The estimators have {name}={first!r} and {name}={mine!r}, but all networks share one {name}."
+                        f"The estimators have {name}={first!r} and {name}={other!r}, but all networks share one {name}."
                     )
-        return bases[0]
+        return next((base for base in bases if base._settings() is not None), bases[0])
 
     def _bases(self) -> Mapping[str | None, NetworkRegressor]:
         """The base model of each group, by its name, or of all of them."""

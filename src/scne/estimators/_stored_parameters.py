@@ -6,6 +6,9 @@ A parameter decides nothing about predictions: what has none of its own any more
 from collections.abc import Mapping
 from typing import Any
 
+from scne.estimators._rvfl import RVFLRegressor
+from scne.estimators._scne import SHARED
+
 # One network for classes, which is an ensemble of one now.
 SINGLE_CLASSIFIER = "SCNClassifier"
 _GONE_OF_NETWORKS = (
@@ -32,6 +35,9 @@ def present_network(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
     parameters = {key: value for key, value in stored.items() if key not in gone}
     if stored.get("clip_inputs") is False and stored.get("scaling", "0-1") == "0-1":
         parameters["scaling"] = "min-max"
+    if name == "RVFLRegressor" and stored.get("scaling") == "ramps":
+        # Which they have no more: the columns beside the ramps are what is left.
+        parameters["scaling"] = "standard"
     return parameters
 
 
@@ -49,7 +55,18 @@ def present_ensemble(name: str, base: Any, stored: Mapping[str, Any]) -> tuple[A
         parameters["networks"] = "per group" if plain else "across"
     if parameters.get("trend", "auto") == "auto":
         parameters["trend"] = "none" if plain else "judged"
-    if base is not None and not isinstance(base, Mapping):
-        scalings = {key: stored[key] for key in ("scaling", "target_scaling") if stored.get(key) is not None}
-        base.set_params(**scalings)
+    bases = list(base.values()) if isinstance(base, Mapping) else [] if base is None else [base]
+    for key in SHARED:
+        holders = [one for one in bases if hasattr(one, key)]
+        # Of several base models the first decided for all of them, unless the ensemble did.
+        for one in holders:
+            value = stored[key] if stored.get(key) is not None else getattr(holders[0], key)
+            setattr(one, key, _present_scaling(one, value) if key == "scaling" else value)
     return base, parameters
+
+
+def _present_scaling(network: Any, value: Any) -> Any:
+    """The scaling of an ensemble as one of its network's parameters."""
+    if value == "ramps" and isinstance(network, RVFLRegressor):
+        return "standard"
+    return "min-max" if value == "0-1" and network.scaling == "min-max" else value

@@ -83,7 +83,7 @@ def text_labels(classes: ClassMap) -> list[str] | None:
             text.encode("utf-8")
         except UnicodeEncodeError:
             raise ExportError(
-                f"The model has a class {text!r}, which is no valid Unicode; give it another name, or export to 'python'."
+                f"The model has a class {text!r}, which is no valid Unicode; rename it, or export to 'python'."
             ) from None
     return texts or None
 
