@@ -444,9 +444,13 @@ def test_the_command_writes_what_the_methods_write(tmp_path, command, form, opti
 
 
 def test_a_classifier_has_no_intervals(tmp_path, command):
-    words = "interval is 0.9, but a SCNEClassifier gives probabilities and no intervals"
+    words = "interval is 0.9, but the model is a SCNEClassifier, which gives probabilities and no intervals"
     fitted("scn, two texts").save(tmp_path / "model.scne")
     status, _, err = command("export", "model.scne", "--to", "onnx", "--out", "bad", "--interval", "0.9")
     assert status == 1
     assert words in " ".join(err.split())
+    with pytest.raises(
+        ValueError, match=r"interval is 0\.9, but a SCNEClassifier gives probabilities and no intervals"
+    ):
+        fitted("scn, two texts").export("onnx", tmp_path / "bad", interval=0.9)
     assert not (tmp_path / "bad").exists()

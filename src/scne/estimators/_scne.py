@@ -235,7 +235,7 @@ class SCNERegressor(EnsembleAttributes, FittedRegressor):
                     raise ValueError(
                         f"The estimators have {name}={first!r} and {name}={other!r}, but all networks share one {name}."
                     )
-        return next((base for base in bases if base._settings() is not None), bases[0])
+        return next((base for base in bases if hasattr(base, "search_rows")), bases[0])
 
     def _bases(self) -> Mapping[str | None, NetworkRegressor]:
         """The base model of each group, by its name, or of all of them."""

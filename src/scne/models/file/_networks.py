@@ -147,7 +147,7 @@ def read_networks(
             raise damaged("more rows were held out than there are")
     elif is_ensemble:
         field(document, "system", dict, type(None))
-    members = tuple(Member(member.name, member.layer, rebuilt_search(member, is_ensemble)) for member in stored)
+    members = tuple(Member(member.name, member.layer, rebuilt_search(member)) for member in stored)
     groups = _read_column_groups(document, shelf, n_columns) if is_ensemble else {}
     if is_ensemble and "column_groups" not in document and has_groups:
         groups = {member.name: member.layer.columns for member in members}
