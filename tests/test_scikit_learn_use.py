@@ -301,6 +301,13 @@ def test_weights_are_routed_through_a_pipeline(estimator, data):
 
 
 @every
+def test_only_weights_are_routed(estimator):
+    """An interval is asked for by name, where predictions are wanted."""
+    assert not hasattr(estimator, "set_predict_request")
+    assert hasattr(estimator, "set_fit_request")
+
+
+@every
 def test_a_score_is_r_squared(estimator, data):
     X, y = data
     model = clone(estimator).fit(X, y)

@@ -125,11 +125,8 @@ LARGEST = {
     "n_candidates": 100_000,
     "n_estimators": 10_000,
     "n_hidden": 100_000,
-    "n_iter_no_change": 1_000_000_000,
     "n_jobs": 1_024,
-    "n_ramps": 10_000,
     "n_repeats": 10_000,
-    "pool_rows": 1_000_000_000,
     "search_rows": 1_000_000_000,
     "tuning_epochs": 10_000,
 }
