@@ -27,7 +27,7 @@ from scne.models import ModelFileError
 SMALL = {
     "scn": single_classifier(25, n_candidates=20, random_state=0),
     "scn that holds out nothing": single_classifier(25, n_candidates=20, validation_fraction=None, random_state=0),
-    "scn, tuned": plain_classifier(SCNRegressor.tuned(max_hidden=25), n_estimators=1, random_state=0),
+    "scn, tuned": plain_classifier(SCNRegressor.tuned(max_hidden=25), n_estimators=1, ridge=1e-6, random_state=0),
     "scne": plain_classifier(SCNRegressor.tuned(max_hidden=20), n_estimators=2, random_state=0),
     "scne on a line": plain_classifier(
         SCNRegressor.tuned(max_hidden=20), n_estimators=2, trend="linear", random_state=0

@@ -192,7 +192,7 @@ def _unfitted(record: dict[str, Any], scne_version: str) -> Any:
         weight = {"class_weight": stored.get("class_weight")}
         network = _network("SCNRegressor", {key: stored[key] for key in stored if key != "class_weight"}, scne_version)
         shared = {key: getattr(network, key) for key in ("device", "precision", "n_jobs", "random_state")}
-        return SCNEClassifier(network, n_estimators=1, trend="none", **weight, **shared)
+        return SCNEClassifier(network, n_estimators=1, trend="none", ridge=network.ridge, **weight, **shared)
     if name in NETWORKS:
         return _network(name, stored, scne_version)
     base: Any = field(record, "base", dict, type(None))
