@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from scne.explain import GroupImportances, group_importances
 from scne.fitting import FittedNetworks, HeldOutSums, Member, MemberPlan, Trend
@@ -71,6 +72,7 @@ class FittedAttributes:
         return self.fitted_.columns.data
 
     def _with_sums(self) -> FittedNetworks:
+        check_is_fitted(self)
         if self.fitted_.sums is None:
             raise ValueError(
                 f"This {type(self).__name__} holds no Gram matrix: it was fitted with matrix_free=True, or loaded from "
