@@ -454,6 +454,21 @@ def test_the_default_ensemble_is_one_of_tuned_networks(data):
     assert np.array_equal(default.predict(3 * X), tuned.predict(3 * X))
 
 
+def test_candidates_are_compared_in_the_precision_of_the_ensemble(data):
+    def curves(base_precision, precision):
+        base = SCNRegressor(7, n_candidates=20, precision=base_precision)
+        return np.array(
+            [member.search.training_curve for member in make(base, precision=precision).fit(*data).members_]
+        )
+
+    single, double = curves("auto", "float32"), curves("auto", "float64")
+    assert not np.array_equal(single, double)
+    np.testing.assert_allclose(single, double, rtol=0.1)
+    # What the base model says is not used, and few rows are searched in double precision.
+    assert np.array_equal(curves("float64", "float32"), single)
+    assert np.array_equal(curves("float32", "auto"), double)
+
+
 def test_the_settings_of_the_paper():
     """Sections 2.1, 3.3, 4.3 and 4.4: lambda = 0.1, k_max = 10, tau = 1e-6, r = 0.1, 0-1 scaling, Eq. (7)."""
     model = SCNERegressor.paper({"a": [0], "b": [1]}, max_hidden=30)

@@ -111,6 +111,18 @@ def test_fitted_arrays_have_their_shapes(estimator, data):
         assert model.direct_weights_.shape == (3, 2)
 
 
+@pytest.mark.parametrize(("n_rows", "same"), [(4_999, "float64"), (5_000, "float32")])
+def test_many_rows_are_searched_in_single_precision(n_rows, same):
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, (n_rows, 2))
+    rows = X, np.sin(3 * X[:, 0]) * X[:, 1]
+    curves = {
+        precision: SCNRegressor(4, n_candidates=20, precision=precision, random_state=0).fit(*rows).loss_curve_
+        for precision in ("auto", "float32", "float64")
+    }
+    assert [name for name in ("float32", "float64") if np.array_equal(curves[name], curves["auto"])] == [same]
+
+
 def test_a_searched_network_beats_a_drawn_one_of_its_size():
     rng = np.random.default_rng(3)
     X = rng.uniform(0, 1, (400, 1))
