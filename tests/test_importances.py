@@ -199,9 +199,12 @@ def test_group_importances_that_cannot_be_are_refused():
     one = DNNERegressor(RVFLRegressor(5), n_estimators=1, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="one network"):
         _ = one.group_importances_
+    assert not hasattr(one, "group_importances_")
     free = DNNERegressor(RVFLRegressor(5), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1).fit(X, y)
     with pytest.raises(ValueError, match="matrix_free=True"):
         _ = free.group_importances_
+    assert not hasattr(free, "group_importances_")
+    assert not hasattr(free, "admissible_nodes_")
 
 
 # Shuffled columns.

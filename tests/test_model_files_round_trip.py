@@ -46,7 +46,8 @@ ESTIMATORS = {
 }
 every = pytest.mark.parametrize("name", ESTIMATORS)
 targets = pytest.mark.parametrize("n_outputs", [0, 1, 3])
-LEFT_OUT = {"system_", "held_out_"}
+# The Gram matrix, and what is computed from it.
+LEFT_OUT = {"system_", "held_out_", "group_importances_", "admissible_nodes_"}
 
 
 def make_rows(n_outputs=0, n_rows=300):
@@ -117,6 +118,15 @@ def test_every_attribute_comes_back(name, tmp_path):
             assert_same(getattr(loaded, attribute), getattr(model, attribute), attribute)
     for part in ("columns", "target_scaling", "calibration", "n_rows", "weight_scale"):
         assert_same(getattr(loaded.fitted_, part), getattr(model.fitted_, part), part)
+
+
+@pytest.mark.parametrize("name", ["dnne", "scne", "scne that watches", "scne of defaults"])
+def test_with_its_system_a_model_comes_back_whole(name, tmp_path):
+    model, _ = fitted(name)
+    loaded, bare = round_trip(model, tmp_path / "m.scne", with_system=True), round_trip(model, tmp_path / "n.scne")
+    for attribute in LEFT_OUT:
+        assert_same(getattr(loaded, attribute), getattr(model, attribute), attribute)
+        assert getattr(bare, attribute, None) is None
 
 
 @every

@@ -81,7 +81,8 @@ def solved_by_numpy(model, shift, X, y, counts, T):
 def first_shift(name, y):
     """What the first call takes off the targets; where a trend was taken off before, the model itself knows."""
     flat = np.reshape(y, (len(y), -1))
-    return flat.min(axis=0) if MODELS[name].target_scaling == "0-1" else flat.mean(axis=0)
+    network = getattr(MODELS[name], "estimator", MODELS[name])
+    return flat.min(axis=0) if network.target_scaling == "0-1" else flat.mean(axis=0)
 
 
 @every
