@@ -21,6 +21,7 @@ def test_nothing_as_long_as_the_rows_is_brought_here(weighted, monkeypatch):
         return bring(tensor)
 
     monkeypatch.setattr(_arrays, "_from_torch", watched)
+    monkeypatch.setattr("scne.estimators._scn.SPARSE_POOL_ROWS", 900)
     X, y = rows(5_000)
     weights = torch.tensor(np.arange(5_000.0) % 3) if weighted else None
     network = SCNRegressor(6, scaling="ramps", pool="sparse", search_rows=4_000, validation_fraction=0.2)

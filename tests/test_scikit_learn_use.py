@@ -159,8 +159,8 @@ def test_a_frame_names_its_columns(frame, data):
 def test_groups_by_name_are_those_columns(frame, data):
     X, y = data
     settings = {"estimator": RVFLRegressor(5), "random_state": 0}
-    named = SCNERegressor(groups={"gas": "SO2", "air": ["PRES", "TEMP"]}, **settings).fit(frame(X), y)
-    placed = SCNERegressor(groups=[[2], [1, 0]], **settings).fit(X, y)
+    named = plain_ensemble(groups={"gas": "SO2", "air": ["PRES", "TEMP"]}, **settings).fit(frame(X), y)
+    placed = plain_ensemble(groups=[[2], [1, 0]], **settings).fit(X, y)
     assert {name: list(columns) for name, columns in named.groups_.items()} == {"gas": [2], "air": [1, 0]}
     assert np.array_equal(named.predict(frame(X)), placed.predict(X))
 

@@ -295,4 +295,4 @@ def test_searches_can_be_listened_to(rows):
 def test_classifiers_log_the_fit_inside(rows, caplog):
     with caplog.at_level(logging.INFO, logger="scne"):
         single_classifier(5, random_state=0).fit(rows[0], rows[1] > 0)
-    assert any(message.startswith("building network: ") for message in messages(caplog, logging.INFO))
+    assert any(message.startswith("building network 1: ") for message in messages(caplog, logging.INFO))
