@@ -197,6 +197,16 @@ def test_of_base_models_that_differ_the_first_decides():
     for base in found.values():
         assert (base.scaling, base.target_scaling) == ("standard", "standard")
     assert (found["c"].validation_fraction, found["c"].search_rows) == (0.2, 100_000)
+    ramps = {"a": SCNRegressor(5, scaling="ramps"), "b": RVFLRegressor(4)}
+    assert {base.scaling for base in present_ensemble("SCNERegressor", ramps, {})[0].values()} == {"standard"}
+
+
+@pytest.mark.parametrize("value", [np.zeros(3), np.array(["ramps", "0-1"]), [1], {}, None])
+def test_parameters_that_are_anything_are_left_to_the_checks(value):
+    for name in ("SCNRegressor", "RVFLRegressor"):
+        assert present_network(name, {"scaling": value, "clip_inputs": False})["scaling"] is value
+    base, _ = present_ensemble("SCNERegressor", RVFLRegressor(scaling=value), {})
+    assert base.scaling is value
 
 
 def test_the_names_and_groups_of_the_first_version_are_there():
