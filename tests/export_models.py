@@ -1,5 +1,6 @@
 """Small fitted models of every kind that can be exported, and rows to ask them about."""
 
+import copy
 from datetime import date, datetime, time, timedelta
 from functools import cache
 from itertools import product
@@ -9,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from ensembles import plain_ensemble
-from sklearn.base import clone
+from older_networks import OlderModel
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor, open_rows
 
@@ -17,18 +18,24 @@ few = {"n_candidates": 10, "random_state": 4}
 
 
 def _settings_of_networks():
-    """Every scaling with every activation, with links and without, limited to the training range and not."""
+    """Every scaling with every activation, with links and without, limited to the training range and not.
+
+    Files of older versions hold those that no parameters give any more.
+    """
     for scaling, activation, linked, clip in product(
         ("0-1", "standard", "ramps", "none"), ("sigmoid", "tanh"), (False, True), (False, True)
     ):
         name = f"scn {scaling} {activation}{' linked' * linked}{' clipped' * clip}"
-        yield name, SCNRegressor(6, scaling=scaling, activation=activation, direct_link=linked, clip_inputs=clip, **few)
+        yield name, OlderModel(SCNRegressor(6, scaling=scaling, activation=activation, **few), linked, clip)
 
 
 ARRAY_MODELS = {
     **dict(_settings_of_networks()),
     "rvfl": RVFLRegressor(12, random_state=4),
     "rvfl without links": RVFLRegressor(12, direct_link=False, activation="tanh", random_state=4),
+    "rvfl not limited": RVFLRegressor(12, scaling="min-max", random_state=4),
+    "scn": SCNRegressor(6, **few),
+    "scn not limited": SCNRegressor(6, scaling="min-max", **few),
     "scn that watches": SCNRegressor(6, validation_fraction=0.3, target_scaling="0-1", **few),
     "dnne": DNNERegressor(RVFLRegressor(8), n_estimators=3, random_state=4),
     "scne of groups": plain_ensemble(SCNRegressor(5, **few), groups={"b": [0, 1], "a": [2, 3]}, random_state=4),
@@ -45,9 +52,12 @@ OUTPUTS = {"flat": None, "one column": 1, "three": 3}
 COLUMNS = ["hour", "year", "load */ /* \\", "Month", "day", "'wind\"\n\u202e"]
 DATED_MODELS = {
     "ramps": SCNERegressor(n_estimators=2, random_state=4),
-    "standard": SCNRegressor(6, dates="calendar", scaling="standard", **few),
-    "none": SCNRegressor(6, dates="calendar", scaling="none", direct_link=True, clip_inputs=False, **few),
-    "linear": plain_ensemble(SCNRegressor(6, dates="calendar", **few), groups=[[0], [1, 3, 4]], trend="linear"),
+    "one network": SCNRegressor(6, scaling="ramps", **few),
+    "groups": plain_ensemble(SCNRegressor(6, scaling="ramps", **few), groups=[[0], [1, 3, 4]], trend="linear"),
+    # Dates that only files of older versions have.
+    "standard": OlderModel(SCNRegressor(6, scaling="standard", **few), dated=True),
+    "none": OlderModel(SCNRegressor(6, scaling="none", **few), linked=True, limited=False, dated=True),
+    "linear": OlderModel(plain_ensemble(SCNRegressor(6, **few), groups=[[0], [1, 3, 4]], trend="linear"), dated=True),
 }
 
 
@@ -63,7 +73,7 @@ def arrays(n_rows=160, seed=2):
 def array_model(name, outputs="flat"):
     X, y = arrays()
     wanted = OUTPUTS[outputs]
-    return clone(ARRAY_MODELS[name]).fit(X, y.sum(axis=1) if wanted is None else y[:, :wanted])
+    return copy.deepcopy(ARRAY_MODELS[name]).fit(X, y.sum(axis=1) if wanted is None else y[:, :wanted])
 
 
 def array_rows():
@@ -90,7 +100,7 @@ def dated_frame(n_rows=200, seed=5):
 def dated_model(name):
     X = dated_frame()
     weekday = [date(int(y), int(m), int(d)).weekday() for y, m, d in X[["year", "Month", "day"]].to_numpy()]
-    return clone(DATED_MODELS[name]).fit(X, np.sin(X["Month"]) + (np.array(weekday) > 4) + X[COLUMNS[2]])
+    return copy.deepcopy(DATED_MODELS[name]).fit(X, np.sin(X["Month"]) + (np.array(weekday) > 4) + X[COLUMNS[2]])
 
 
 def dated_rows():

@@ -48,8 +48,8 @@ def rmse(model, X, y):
     [
         {},
         {"pool": "sparse", "activation": "tanh", "scaling": "ramps"},
-        {"criterion": "paper", "scope_search": "first", "direct_link": True},
-        {"search_dtype": "float32", "pool_rows": 200},
+        {"criterion": "paper", "scope_search": "first"},
+        {"precision": "float32"},
         {"search_rows": 150},
     ],
     ids=["default", "sparse", "paper", "single", "sample"],
@@ -157,14 +157,14 @@ def test_every_network_is_grown_against_what_the_others_leave():
 MODELS = {
     "scn": SCNRegressor(6, **small, ridge=1e-3),
     "rvfl": RVFLRegressor(10, ridge=1e-3),
-    "scne": plain_ensemble(SCNRegressor(6, **small, direct_link=True), groups=GROUPS, ridge=0.01),
+    "scne": plain_ensemble(SCNRegressor(6, **small), groups=GROUPS, ridge=0.01),
+    "linked": plain_ensemble(RVFLRegressor(6), groups=GROUPS, ridge=0.01),
     "dnne": DNNERegressor(RVFLRegressor(6, scope=2), n_estimators=2, ridge=0.01),
     "scne after a trend": plain_ensemble(SCNRegressor(6, **small), groups=GROUPS, trend="linear", ridge=0.01),
     "scne beside a trend": plain_ensemble(
-        SCNRegressor(6, **small, validation_fraction=0.3),
+        SCNRegressor(6, **small, validation_fraction=0.3, target_scaling="0-1"),
         groups=GROUPS,
         trend="judged",
-        target_scaling="0-1",
         ridge=0.1,
     ),
     "tuned": plain_ensemble(SCNRegressor.tuned(max_hidden=8, n_candidates=10), n_estimators=2, ridge=0.01),

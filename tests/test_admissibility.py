@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from ensembles import plain_ensemble
+from older_networks import OlderModel
 
 from scne import SCNRegressor
 from scne.networks import admissible_nodes, required_share
@@ -14,10 +15,9 @@ def test_the_system_tells_what_the_rows_tell(criterion, direct_link):
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(600, 3))
     y = np.column_stack([np.sin(5 * X[:, 1]) + 0.3 * rng.standard_normal(600), X.prod(axis=1)])
-    base = SCNRegressor(
-        12, criterion=criterion, direct_link=direct_link, n_candidates=20, search_rows=150, contraction=(0.9, 0.999)
-    )
-    model = plain_ensemble(base, groups=[[0, 1], [1, 2]], random_state=0, ridge=1e-3, decorrelation=0.5).fit(X, y)
+    base = SCNRegressor(12, criterion=criterion, n_candidates=20, search_rows=150, contraction=(0.9, 0.999))
+    ensemble = plain_ensemble(base, groups=[[0, 1], [1, 2]], random_state=0, ridge=1e-3, decorrelation=0.5)
+    model = OlderModel(ensemble, linked=direct_link).fit(X, y)
     target = (y - y.mean(axis=0)) / y.std(axis=0)
     for member, held in zip(model.members_, model.admissible_nodes_.values(), strict=True):
         H = member.layer.outputs(X)

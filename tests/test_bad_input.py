@@ -119,9 +119,7 @@ SETTINGS = {
         "criterion": ["best", None],
         "scope_search": ["last", None],
         "validation_fraction": [0, 1.0, -0.5, 2, "half", np.nan],
-        "n_iter_no_change": [0, -1, 2.5],
-        "search_dtype": ["float16", np.float32, None],
-        "memory_budget": [-1, "much", "5 apples", np.nan, None],
+        "precision": ["float16", np.float32, None],
     },
     "scne": {
         "estimator": [LinearRegression(), SCNERegressor(), SCNRegressor, "scn", 3],
@@ -132,13 +130,14 @@ SETTINGS = {
         "ridge": [-0.1, np.nan, np.inf, "large", None, [0.1], [0.1, 0.1, 0.1], [0.1, -0.1], {"group 1": 0.1}, []],
         "max_iter": [0, -1, 2.5],
         "tol": [-1.0, np.nan, "small"],
-        "step_tol": [-1.0, np.nan, "small"],
-        "scaling": ["minmax", 3, ""],
-        "target_scaling": ["z", 3],
+        "networks": ["auto", "each", None, 2],
+        "trend": ["auto", "quadratic", None, True],
+        "precision": ["float16", np.float32, None],
         "n_jobs": [0, 1.5],
         "estimator__max_hidden": [0],
         "estimator__scopes": [(2.0, 1.0)],
-        "estimator__scaling": ["minmax"],
+        "estimator__scaling": ["minmax", 3, ""],
+        "estimator__target_scaling": ["z", 3],
     },
 }
 BAD_SETTINGS = [
@@ -341,9 +340,12 @@ def test_without_a_matrix_direct_solvers_are_refused(solver):
 
 def test_an_ensemble_without_a_matrix_cannot_be_solved_again():
     model = plain_ensemble(RVFLRegressor(3), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1).fit(X, Y)
-    for call in (model.reweighted, model.decorrelation_path, model.decorrelation_bounds):
-        with pytest.raises(ValueError, match="matrix_free"):
-            call()
+    with pytest.raises(ValueError, match="matrix_free"):
+        model.reweighted()
+    with pytest.raises(ValueError, match="matrix_free"):
+        _ = model.group_importances_
+    with pytest.raises(AttributeError, match="holds no Gram matrix"):
+        _ = model.system_
 
 
 REWEIGHTED = {
@@ -402,7 +404,7 @@ def test_text_in_a_frame_to_predict_is_named(frame):
         model.predict(frame(SO2=TEXT))
 
 
-METHODS = ["predict_members", "reweighted", "decorrelation_path", "decorrelation_bounds"]
+METHODS = ["predict_members", "reweighted"]
 
 
 @pytest.mark.parametrize("method", METHODS)

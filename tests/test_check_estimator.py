@@ -13,8 +13,8 @@ SMALL = {
     "rvfl": RVFLRegressor(10),
     "rvfl without direct links": RVFLRegressor(10, direct_link=False, scaling="standard", activation="tanh"),
     "scn": SCNRegressor(10),
-    "scn by the paper": SCNRegressor(10, criterion="paper", scope_search="first", batch_size=4, direct_link=True),
-    "scn in single precision": SCNRegressor(10, search_dtype="float32", memory_budget=0),
+    "scn by the paper": SCNRegressor(10, criterion="paper", scope_search="first", batch_size=4),
+    "scn in single precision": SCNRegressor(10, precision="float32"),
     "dnne": DNNERegressor(RVFLRegressor(10), n_estimators=3),
     "scne": plain_ensemble(SCNRegressor(10), n_estimators=3),
     "scne by the paper": SCNERegressor.paper(max_hidden=10, n_estimators=3),
@@ -39,6 +39,11 @@ def assert_all_checks_pass(estimator):
 @pytest.mark.parametrize("estimator", SMALL.values(), ids=SMALL.keys())
 def test_all_checks_pass(estimator):
     assert_all_checks_pass(estimator)
+
+
+def test_all_checks_pass_without_room_for_a_basis(monkeypatch):
+    monkeypatch.setattr("scne.estimators._regressor.BASIS_BYTES", 0.0)
+    assert_all_checks_pass(SCNRegressor(10))
 
 
 @pytest.mark.slow

@@ -135,7 +135,7 @@ def test_other_content_is_another_fit_even_with_the_same_size_and_time(data, tmp
         {"ridge": [1.0, 2.0]},
         {"estimator": SCNRegressor(5, n_candidates=10, validation_fraction=0.2, scopes=(1.0, 2.0))},
         {"estimator": SCNRegressor(6, n_candidates=10, validation_fraction=0.2)},
-        {"target_scaling": "0-1"},
+        {"estimator__target_scaling": "0-1"},
     ],
 )
 def test_other_settings_are_another_fit(data, tmp_path, change):

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import scne
-from scne import RVFLRegressor, SCNClassifier, SCNEClassifier, SCNERegressor, SCNRegressor
+from scne import RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor
 from scne.estimators import describe_model, load_model, save_model
 from scne.estimators.inputs._data import GivenRows
 from scne.fitting._probabilities import class_outputs, fit_map, probabilities
@@ -27,7 +27,7 @@ from scne.models import ModelFileError
 SMALL = {
     "scn": single_classifier(25, n_candidates=20, random_state=0),
     "scn that holds out nothing": single_classifier(25, n_candidates=20, validation_fraction=None, random_state=0),
-    "scn, tuned": SCNClassifier.tuned(max_hidden=25, random_state=0),
+    "scn, tuned": plain_classifier(SCNRegressor.tuned(max_hidden=25), n_estimators=1, ridge=1e-6, random_state=0),
     "scne": plain_classifier(SCNRegressor.tuned(max_hidden=20), n_estimators=2, random_state=0),
     "scne on a line": plain_classifier(
         SCNRegressor.tuned(max_hidden=20), n_estimators=2, trend="linear", random_state=0
@@ -123,7 +123,7 @@ def test_all_outputs_agree(name):
 @pytest.mark.parametrize("labels", [2, 3])
 def test_rows_far_out_have_probabilities_too(labels):
     X, y, _ = known_rows(labels, 300, seed=0)
-    model = single_classifier(10, direct_link=True, clip_inputs=False, random_state=0).fit(X, y)
+    model = plain_classifier(RVFLRegressor(10, scaling="min-max"), n_estimators=1, random_state=0).fit(X, y)
     for scale in (1, 1e3, 1e12, 1e200):
         P = model.predict_proba(X * scale)
         assert np.isfinite(model.decision_function(X * scale)).all()
@@ -232,8 +232,8 @@ def test_who_hears_of_held_out_rows_hears_whole_outputs():
     """A trend that was taken off the targets is part of what is heard."""
     X, y, _ = known_rows(2, 400, seed=0)
     targets = 2.0 * y - 1
-    model = SMALL["scne on a line"]._regressor()
-    judged = model._fit_indicators(GivenRows(X, targets))
+    model = SMALL["scne on a line"]._unfitted_regressor()
+    judged = model._fit(GivenRows(X, targets))
     np.testing.assert_allclose(np.abs(judged.rows.targets), 1, rtol=1e-12)
     # The kept model has seen these rows, so it says nearly the same of them.
     assert np.corrcoef(judged.outputs[:, 0], model.predict(judged.rows.inputs))[0, 1] > 0.97
@@ -246,7 +246,7 @@ def test_scikit_learn_s_tools():
     piped = make_pipeline(StandardScaler(), clone(model))
     P = cross_val_predict(piped, X, text, method="predict_proba", cv=3)
     assert log_loss(text, P) < 0.3
-    grid = {"max_hidden": [5, 15], "class_weight": [None, "balanced"]}
+    grid = {"estimator__max_hidden": [5, 15], "class_weight": [None, "balanced"]}
     searched = GridSearchCV(clone(model), grid, cv=2).fit(X, text)
     assert searched.best_score_ > 0.9
     calibrated = CalibratedClassifierCV(clone(model), cv=2).fit(X, text)
@@ -360,6 +360,13 @@ def test_outputs_that_mislead_leave_the_share_of_each_class():
     found = fit_map(1.0 - 2.0 * codes[:, None] + rng.normal(size=(4000, 1)), codes)
     assert np.array_equal(found.slopes, [0, 0])
     np.testing.assert_allclose(probabilities(found.scores(np.zeros((1, 1))))[0, 1], codes.mean(), atol=0.01)
+
+
+def test_the_default_is_the_tuned_network():
+    X, y = load_iris(return_X_y=True)
+    default, tuned = (SCNEClassifier(base, random_state=0).fit(X, y) for base in (None, SCNRegressor.tuned()))
+    assert np.array_equal(default.predict_proba(X), tuned.predict_proba(X))
+    assert np.array_equal(default.decision_function(3 * X), tuned.decision_function(3 * X))
 
 
 def test_a_given_regressor_must_be_a_network():

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from ensembles import plain_ensemble
+from older_networks import OlderModel
 
 from scne import SCNERegressor, SCNRegressor, load, open_rows, save
 from scne.rows import (
@@ -117,10 +118,11 @@ def test_years_to_come_are_predicted_better():
     whims = 2 * rng.standard_normal(100)[np.arange(len(dates)) // 4 // 15]
     known = np.arange(len(dates)) < 2 * 365 * 4
     errors = {}
-    for reading in ("calendar", "numbers"):
-        base = SCNRegressor.tuned(dates=reading)
-        model = plain_ensemble(base, n_estimators=2, random_state=0).fit(frame[known], (lasting + whims)[known])
-        errors[reading] = np.sqrt(np.mean((model.predict(frame[~known]) - lasting[~known]) ** 2))
+    # Without names there are no dates.
+    for reading, rows in (("calendar", frame), ("numbers", frame.to_numpy())):
+        model = plain_ensemble(SCNRegressor.tuned(), n_estimators=2, random_state=0)
+        model.fit(rows[known], (lasting + whims)[known])
+        errors[reading] = np.sqrt(np.mean((model.predict(rows[~known]) - lasting[~known]) ** 2))
     assert errors["calendar"] < 0.8 * errors["numbers"]
 
 
@@ -144,6 +146,15 @@ def test_importances_go_to_the_part_of_the_date_that_matters():
     assert shares["month"] == max(shares.values())
 
 
+@pytest.mark.parametrize("scaling", ["0-1", "min-max", "standard", "none"])
+def test_only_ramps_read_dates(scaling):
+    frame, y = dated_frame(300)
+    model = SCNRegressor(5, n_candidates=10, scaling=scaling, random_state=0).fit(frame, y)
+    assert not isinstance(model.layer_.scaling, DatedScaling)
+    ramps = SCNRegressor(5, n_candidates=10, scaling="ramps", random_state=0).fit(frame, y)
+    assert isinstance(ramps.layer_.scaling, DatedScaling)
+
+
 def test_arrays_have_no_names_and_so_no_dates():
     frame, y = dated_frame(300)
     model = SCNRegressor.tuned(max_hidden=5, random_state=0).fit(frame.to_numpy(), y)
@@ -154,7 +165,7 @@ def test_arrays_have_no_names_and_so_no_dates():
 def test_direct_links_beside_dates(order):
     """Wherever the date stands among the columns, links pass on as many columns as there are."""
     frame, y = dated_frame(600)
-    model = SCNRegressor.tuned(max_hidden=4, direct_link=True, random_state=0).fit(frame[order], y)
+    model = OlderModel(SCNRegressor.tuned(max_hidden=4, random_state=0), linked=True, dated=True).fit(frame[order], y)
     assert model.direct_weights_.shape == (4, 1)
     assert model.score(frame[order], y) > 0.3
 

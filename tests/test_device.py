@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from ensembles import plain_classifier, plain_ensemble, single_classifier
 
-from scne import DNNERegressor, RVFLRegressor, SCNClassifier, SCNEClassifier, SCNERegressor, SCNRegressor
+from scne import DNNERegressor, RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor
 from scne.fitting._calibration import HeldOutOutputs, kept_errors
 from scne.fitting._members import validation_rows
 from scne.fitting._trend import blended
@@ -61,15 +61,14 @@ MODELS = {
     "orthogonal": plain_ensemble(SCNRegressor(15), groups=GROUPS, random_state=0),
     "batches": plain_ensemble(SCNRegressor(12, batch_size=3), groups=GROUPS, random_state=0),
     "held out": plain_ensemble(SCNRegressor(15, validation_fraction=0.2), groups=GROUPS, random_state=0),
-    "direct links": plain_ensemble(SCNRegressor(8, direct_link=True), groups=GROUPS, random_state=0),
+    "direct links": plain_ensemble(RVFLRegressor(8), groups=GROUPS, random_state=0),
     "ramps": plain_ensemble(SCNRegressor(10, scaling="ramps", pool="sparse"), n_estimators=2, random_state=0),
     "trend taken off": plain_ensemble(SCNRegressor(8), groups=GROUPS, trend="linear", random_state=0),
     "trend judged": plain_ensemble(
         SCNRegressor(8, validation_fraction=0.2), groups=GROUPS, trend="judged", random_state=0
     ),
-    "little memory": plain_ensemble(SCNRegressor(8, memory_budget=1), groups=GROUPS, random_state=0),
     "sample": plain_ensemble(SCNRegressor(8, search_rows=300), groups=GROUPS, random_state=0),
-    "tuned": plain_ensemble(SCNRegressor.tuned(max_hidden=6, n_ramps=3), n_estimators=2, random_state=0),
+    "tuned": plain_ensemble(SCNRegressor.tuned(max_hidden=6), n_estimators=2, random_state=0),
     "dnne": DNNERegressor(RVFLRegressor(20, direct_link=False), groups=GROUPS, random_state=0),
     "scn": SCNRegressor(12, random_state=0),
     "rvfl": RVFLRegressor(12, random_state=0),
@@ -88,11 +87,20 @@ def fitted(name, precision="float64", **changes):
 def test_the_same_model_as_on_numpy(make, name, weighted):
     X, y = rows()
     weights = np.random.default_rng(1).integers(0, 3, len(X)).astype(float) if weighted else None
-    here = fitted(name, **({"search_dtype": "float64"} if name == "scn" else {})).fit(X, y, weights)
+    here = fitted(name).fit(X, y, weights)
     there = fitted(name).fit(make(X), make(y), None if weights is None else make(weights))
     # Gradient steps go on from the last bits of the search.
     slack = 1e-3 if name == "tuned" else 1e-7
     np.testing.assert_allclose(there.predict(X), here.predict(X), rtol=10 * slack, atol=slack)
+
+
+@library
+def test_the_same_model_where_a_basis_has_no_room(make, monkeypatch):
+    monkeypatch.setattr("scne.estimators._regressor.BASIS_BYTES", 1.0)
+    monkeypatch.setattr(DeviceEngine, "free_bytes", lambda engine: 1.0)
+    X, y = rows()
+    here, there = fitted("orthogonal").fit(X, y), fitted("orthogonal").fit(make(X), make(y))
+    np.testing.assert_allclose(there.predict(X), here.predict(X), rtol=1e-6, atol=1e-7)
 
 
 @library
@@ -419,12 +427,10 @@ def test_mistakes_get_sentences(make):
 
 
 CLASSIFIERS = {
-    "scn": single_classifier(10, search_dtype="float64", precision="float64", random_state=0),
-    "scn that holds out nothing": single_classifier(
-        10, search_dtype="float64", precision="float64", validation_fraction=None, random_state=0
-    ),
+    "scn": single_classifier(10, precision="float64", random_state=0),
+    "scn that holds out nothing": single_classifier(10, precision="float64", validation_fraction=None, random_state=0),
     "scne": plain_classifier(
-        SCNRegressor(8, search_dtype="float64", validation_fraction=0.2),
+        SCNRegressor(8, validation_fraction=0.2),
         groups=GROUPS,
         trend="judged",
         precision="float64",
@@ -479,7 +485,7 @@ def test_labels_are_tensors_where_tensors_can_hold_them(make, kind):
 def test_classifiers_watch_rows_that_are_tensors(make):
     X, y = labelled("three")
     here, there = (
-        single_classifier(8, search_dtype="float64", precision="float64", random_state=0).fit(
+        single_classifier(8, precision="float64", random_state=0).fit(
             as_array(X[:200]), as_array(y[:200]), X_val=as_array(X[200:]), y_val=as_array(y[200:])
         )
         for as_array in (np.asarray, make)
@@ -490,40 +496,37 @@ def test_classifiers_watch_rows_that_are_tensors(make):
 
 @library
 def test_a_map_of_seen_rows_takes_some_of_many(make, monkeypatch):
-    monkeypatch.setattr("scne.estimators._class_base._MOST_SEEN_ROWS", 100)
+    monkeypatch.setattr("scne.estimators._classifier._MOST_SEEN_ROWS", 100)
     X, y = labelled("two")
     here, there = (
-        single_classifier(6, validation_fraction=None, search_dtype="float64", precision="float64", random_state=0).fit(
-            as_array(X), y
-        )
+        single_classifier(6, validation_fraction=None, precision="float64", random_state=0).fit(as_array(X), y)
         for as_array in (np.asarray, make)
     )
     np.testing.assert_allclose(there.predict_proba(X), here.predict_proba(X), rtol=1e-6)
 
 
-@pytest.mark.parametrize("cls", [SCNClassifier, SCNEClassifier])
-def test_classifiers_take_the_device_of_their_regressor(cls):
+@pytest.mark.parametrize("n_estimators", [1, 2])
+def test_regressors_of_classifiers_have_their_device(n_estimators):
     X, y = labelled("two")
-    small = {"max_hidden": 4} if cls is SCNClassifier else {"estimator": SCNRegressor(4), "n_estimators": 2}
-    model = cls(device="cpu", precision="float32", random_state=0, **small).fit(X, y)
+    small = {"estimator": SCNRegressor(4), "n_estimators": n_estimators}
+    model = SCNEClassifier(device="cpu", precision="float32", random_state=0, **small).fit(X, y)
     assert (model.regressor_.device, model.regressor_.precision) == ("cpu", "float32")
     for device in (None, "auto"):
-        other = cls(device=device, random_state=0, **small).fit(X, y)
+        other = SCNEClassifier(device=device, precision="float32", random_state=0, **small).fit(X, y)
         if not _has_gpu():
             np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
     with pytest.raises(ValueError, match="precision is 'float16'"):
-        cls(precision="float16", **small).fit(X, y)
+        SCNEClassifier(precision="float16", **small).fit(X, y)
     with pytest.raises(ValueError, match="device is 7"):
         model.set_params(device=7).predict_proba(X)
 
 
 @pytest.mark.skipif("_has_gpu()", reason="there is a GPU")
-@pytest.mark.parametrize("cls", [SCNClassifier, SCNEClassifier])
-def test_classifiers_without_a_gpu_say_what_regressors_say(cls):
+def test_classifiers_without_a_gpu_say_what_regressors_say():
     X, y = labelled("two")
     with pytest.raises(ValueError, match="device is 'cuda'") as of_regressor:
         SCNRegressor(4, device="cuda").fit(X, y)
-    model = cls(device="cuda")
+    model = SCNEClassifier(device="cuda")
     with pytest.raises(ValueError, match="device is 'cuda'") as of_classifier:
         model.fit(X, y)
     assert str(of_classifier.value) == str(of_regressor.value)

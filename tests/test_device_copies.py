@@ -21,9 +21,10 @@ def test_nothing_as_long_as_the_rows_is_brought_here(weighted, monkeypatch):
         return bring(tensor)
 
     monkeypatch.setattr(_arrays, "_from_torch", watched)
+    monkeypatch.setattr("scne.estimators._scn.SPARSE_POOL_ROWS", 900)
     X, y = rows(5_000)
     weights = torch.tensor(np.arange(5_000.0) % 3) if weighted else None
-    network = SCNRegressor(6, scaling="ramps", pool="sparse", pool_rows=900, search_rows=4_000, validation_fraction=0.2)
+    network = SCNRegressor(6, scaling="ramps", pool="sparse", search_rows=4_000, validation_fraction=0.2)
     plain_ensemble(network, n_estimators=2, trend="judged", random_state=0).fit(
         torch.tensor(X), torch.tensor(y), weights
     )
@@ -38,7 +39,7 @@ def test_arrays_are_looked_through_on_the_device(cls, weighted):
     """NumPy's rows for a fit on a device: the sentences are those of the processor, and so is the model."""
     X, y = rows(300)
     weights = np.arange(300.0) if weighted else None
-    base = {"max_hidden": 5, "search_rows": 200, "search_dtype": "float64"}
+    base = {"max_hidden": 5, "search_rows": 200}
     given = base if cls is SCNRegressor else {"estimator": SCNRegressor(**base), "n_estimators": 2}
     here, there = (cls(device=device, precision="float64", random_state=0, **given) for device in ("cpu", "cpu:0"))
     np.testing.assert_allclose(

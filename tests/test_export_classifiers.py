@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import scne
-from scne import SCNClassifier, SCNEClassifier, SCNRegressor
+from scne import RVFLRegressor, SCNEClassifier, SCNRegressor
 from scne.fitting._probabilities import LEAST_OUTPUT, MOST_OUTPUT, ProbabilityMap
 from scne.models import ExportError, ModelFileError
 
@@ -32,7 +32,10 @@ TEXTS = np.array(['a "b" \\ */ /*', "\u5317\n\u202e'", "??/??=", "", "7"])
 few = {"n_candidates": 10, "random_state": 4}
 MODELS = {
     "scn, two texts": (single_classifier(6, **few), TEXTS[[0, 1]]),
-    "scn, three numbers": (single_classifier(6, direct_link=True, clip_inputs=False, **few), np.array([-7, 2**40, 3])),
+    "scn, three numbers": (
+        plain_classifier(RVFLRegressor(6, scaling="min-max"), n_estimators=1, random_state=4),
+        np.array([-7, 2**40, 3]),
+    ),
     "scn, five texts": (single_classifier(20, scaling="standard", activation="tanh", **few), TEXTS),
     "scn, flags": (single_classifier(6, validation_fraction=None, **few), np.array([True, False])),
     "scn, whole floats": (single_classifier(5, **few), np.array([2.0, 1.0, 5.0], dtype=np.float32)),
@@ -45,7 +48,7 @@ MODELS = {
         TEXTS[:3].astype(object),
     ),
     "scne by name, two texts": (
-        plain_classifier(SCNRegressor(6, dates="calendar", **few), groups=[COLUMNS[:3], COLUMNS[1:]], random_state=4),
+        plain_classifier(SCNRegressor(6, scaling="ramps", **few), groups=[COLUMNS[:3], COLUMNS[1:]], random_state=4),
         np.array(["low", "high"]),
     ),
 }
@@ -238,7 +241,7 @@ def program(models, folder, dtype="float64"):
     calls, includes = [], []
     for place, model in enumerate(models):
         name, is_text = f"m{place}", model.classes_.dtype.kind in "UO"
-        model.export("c", folder / f"{name}.h", name, dtype=dtype)
+        model.export("c", folder / f"{name}.h", name=name, dtype=dtype)
         shown = f"print_text({name}_classes[place])" if is_text else f'printf("%lld", {name}_classes[place])'
         calls.append(CALL.format(name=name, upper=name.upper(), shown=shown))
         includes.append(f'#include "{name}.h"')
@@ -349,20 +352,20 @@ def replaced(labels):
 
 
 @pytest.mark.parametrize(
-    ("labels", "method", "words"),
+    ("labels", "form", "words"),
     [
-        (np.array(["a", "\ud800"]), "to_onnx", r"a class '\\ud800', which is no valid Unicode"),
-        (np.array(["a", "\ud800"]), "to_c", r"a class '\\ud800', which is no valid Unicode"),
-        (np.array(["a", "b\0c"]), "to_c", r"a class 'b\\x00c' whose name holds a zero character"),
-        (np.array(["a", "b" * 5000]), "to_c", "whose name is longer than 4,095 bytes"),
-        (np.array([1, 2**63], dtype=np.uint64), "to_onnx", "a class 9223372036854775808, but numbers that are classes"),
-        (np.array([1.0, 1e30]), "to_c", r"a class 1e\+30, but numbers that are classes must be whole and fit 64 bits"),
-        (np.array([(1,), (2,), None], dtype=object)[:2], "to_python", r"a class \(1,\), a tuple, but only"),
+        (np.array(["a", "\ud800"]), "onnx", r"a class '\\ud800', which is no valid Unicode"),
+        (np.array(["a", "\ud800"]), "c", r"a class '\\ud800', which is no valid Unicode"),
+        (np.array(["a", "b\0c"]), "c", r"a class 'b\\x00c' whose name holds a zero character"),
+        (np.array(["a", "b" * 5000]), "c", "whose name is longer than 4,095 bytes"),
+        (np.array([1, 2**63], dtype=np.uint64), "onnx", "a class 9223372036854775808, but numbers that are classes"),
+        (np.array([1.0, 1e30]), "c", r"a class 1e\+30, but numbers that are classes must be whole and fit 64 bits"),
+        (np.array([(1,), (2,), None], dtype=object)[:2], "python", r"a class \(1,\), a tuple, but only"),
     ],
 )
-def test_classes_that_a_form_cannot_hold(tmp_path, labels, method, words):
+def test_classes_that_a_form_cannot_hold(tmp_path, labels, form, words):
     with pytest.raises(ExportError, match=words):
-        getattr(replaced(labels), method)(tmp_path / "model")
+        replaced(labels).export(form, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -379,35 +382,40 @@ def test_a_map_that_is_not_finite_is_refused():
         model.export("python")
 
 
-METHODS = ("save", "to_onnx", "to_c", "to_python")
+WRITE = {
+    "save": lambda model, path: model.save(path),
+    "onnx": lambda model, path: model.export("onnx", path),
+    "c": lambda model, path: model.export("c", path),
+    "python": lambda model, path: model.export("python", path),
+}
+ways_to_write = pytest.mark.parametrize("write", WRITE.values(), ids=WRITE)
 
 
-class Sure(SCNClassifier):
+class Sure(SCNEClassifier):
     """Predicts otherwise than its parent."""
 
     def predict_proba(self, X):
         return np.round(super().predict_proba(X))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_only_fitted_classifiers_of_ours_are_written(tmp_path, method):
-    for cls in (SCNClassifier, SCNEClassifier):
-        with pytest.raises(NotFittedError):
-            getattr(cls(), method)(tmp_path / "model")
+@ways_to_write
+def test_only_fitted_classifiers_of_ours_are_written(tmp_path, write):
+    with pytest.raises(NotFittedError):
+        write(SCNEClassifier(), tmp_path / "model")
     other = Sure()
     other.__dict__.update(fitted("scn, two texts").__dict__)
     with pytest.raises((ExportError, ModelFileError), match="Sure"):
-        getattr(other, method)(tmp_path / "model")
+        write(other, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("method", METHODS)
+@ways_to_write
 @pytest.mark.parametrize("name", ["scn, five texts", "scne by name, two texts"])
-def test_a_loaded_classifier_is_written_as_the_first_one(tmp_path, name, method):
+def test_a_loaded_classifier_is_written_as_the_first_one(tmp_path, name, write):
     fitted(name).save(tmp_path / "model.scne")
     first, second = tmp_path / "first", tmp_path / "second"
-    getattr(fitted(name), method)(first)
-    getattr(scne.load(tmp_path / "model.scne"), method)(second)
+    write(fitted(name), first)
+    write(scne.load(tmp_path / "model.scne"), second)
     assert first.read_bytes() == second.read_bytes()
 
 
@@ -421,7 +429,7 @@ def command(tmp_path, monkeypatch, capsys):
     ("form", "options", "write"),
     [
         ("onnx", ["--float32"], lambda model, path: model.export("onnx", path, dtype="float32")),
-        ("c", ["--name", "air"], lambda model, path: model.export("c", path, "air")),
+        ("c", ["--name", "air"], lambda model, path: model.export("c", path, name="air")),
         ("python", [], lambda model, path: model.export("python", path)),
     ],
 )
@@ -436,9 +444,13 @@ def test_the_command_writes_what_the_methods_write(tmp_path, command, form, opti
 
 
 def test_a_classifier_has_no_intervals(tmp_path, command):
-    words = "interval is 0.9, but the model is a SCNClassifier, which gives probabilities and no intervals"
+    words = "interval is 0.9, but the model is a SCNEClassifier, which gives probabilities and no intervals"
     fitted("scn, two texts").save(tmp_path / "model.scne")
     status, _, err = command("export", "model.scne", "--to", "onnx", "--out", "bad", "--interval", "0.9")
     assert status == 1
     assert words in " ".join(err.split())
+    with pytest.raises(
+        ValueError, match=r"interval is 0\.9, but a SCNEClassifier gives probabilities and no intervals"
+    ):
+        fitted("scn, two texts").export("onnx", tmp_path / "bad", interval=0.9)
     assert not (tmp_path / "bad").exists()

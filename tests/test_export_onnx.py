@@ -30,6 +30,7 @@ from export_models import (
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays as drawn_arrays
+from older_networks import OlderModel
 
 from scne import RVFLRegressor, SCNERegressor, SCNRegressor, open_rows
 from scne.models import ExportError, ModelFileError
@@ -80,11 +81,12 @@ def test_dates_are_read_as_predict_reads_them(name):
 
 @pytest.mark.parametrize("activation", ["sigmoid", "tanh"])
 @pytest.mark.parametrize("scaling", ["0-1", "standard", "ramps", "none"])
-def test_one_column_keeps_its_digits(scaling, activation):
+@pytest.mark.parametrize("linked", [False, True])
+def test_one_column_keeps_its_digits(scaling, activation, linked):
     """onnxruntime merges a division by a single number into the product after it, in single precision."""
     X = np.linspace(-3, 3, 200)[:, None]
-    model = SCNRegressor(8, scaling=scaling, activation=activation, direct_link=True, random_state=0)
-    model.fit(X, np.sin(X[:, 0]))
+    network = SCNRegressor(8, scaling=scaling, activation=activation, random_state=0)
+    model = OlderModel(network, linked).fit(X, np.sin(X[:, 0]))
     assert_agree(run(model.export("onnx"), X)[0], model.predict(X), model)
 
 

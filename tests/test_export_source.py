@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from datetime import date, datetime, time
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -69,7 +70,7 @@ def compiled(models, folder, real="double"):
     """A program that predicts rows with any of some models, called m0, m1 and so on; strict about warnings."""
     names = [f"m{place}" for place in range(len(models))]
     for name, model in zip(names, models, strict=True):
-        model.export("c", folder / f"{name}.h", name, dtype="float64" if real == "double" else "float32")
+        model.export("c", folder / f"{name}.h", name=name, dtype="float64" if real == "double" else "float32")
     calls = [
         f'        if (!strcmp(name, "{name}") && n == {name.upper()}_INPUTS) '
         f"{{ {name}_predict(row, out); q = {name.upper()}_OUTPUTS; }}"
@@ -358,7 +359,8 @@ def test_gaps_where_the_fit_allowed_none(folder):
 
 def test_written_whole_or_not_at_all(tmp_path):
     model = array_model("rvfl")
-    for write, suffix in ((model.to_c, "h"), (model.to_python, "py")):
+    for form, suffix in (("c", "h"), ("python", "py")):
+        write = partial(model.export, form)
         path = tmp_path / f"model.{suffix}"
         assert write(path) == path.read_text(encoding="utf-8") == write()
         with pytest.raises(ModelFileError, match="there is no folder"):
@@ -367,7 +369,7 @@ def test_written_whole_or_not_at_all(tmp_path):
             write(tmp_path)
     before = (tmp_path / "model.h").read_bytes()
     with pytest.raises(ValueError, match="name is"):
-        model.export("c", tmp_path / "model.h", "a b")
+        model.export("c", tmp_path / "model.h", name="a b")
     assert (tmp_path / "model.h").read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.h", "model.py"]
 

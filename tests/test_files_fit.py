@@ -110,9 +110,9 @@ def test_the_search_sees_only_its_sample(folder):
 
 
 def test_a_budget_that_cannot_hold_the_system_is_refused_before_reading(folder):
-    rows = open_rows(folder / "parts", target="y", ignore=["number"])
-    model = plain_ensemble(SCNRegressor(5_000, memory_budget="100MB"), random_state=0)
-    with pytest.raises(ValueError, match=r"memory_budget is '100MB'.*10,000 nodes"):
+    rows = open_rows(folder / "parts", target="y", ignore=["number"], memory="100MB")
+    model = plain_ensemble(SCNRegressor(5_000), random_state=0)
+    with pytest.raises(ValueError, match=r"memory is '100MB'.*10,000 nodes"):
         model.fit(rows)
     assert not hasattr(model, "n_features_in_")
 

@@ -194,12 +194,17 @@ def test_group_importances_that_cannot_be_are_refused():
     X, y = friedman_rows(100, 5)
     with pytest.raises(NotFittedError):
         _ = SCNERegressor().group_importances_
+    with pytest.raises(NotFittedError):
+        _ = SCNERegressor().admissible_nodes_
     one = DNNERegressor(RVFLRegressor(5), n_estimators=1, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="one network"):
         _ = one.group_importances_
+    assert not hasattr(one, "group_importances_")
     free = DNNERegressor(RVFLRegressor(5), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1).fit(X, y)
     with pytest.raises(ValueError, match="matrix_free=True"):
         _ = free.group_importances_
+    assert not hasattr(free, "group_importances_")
+    assert not hasattr(free, "admissible_nodes_")
 
 
 # Shuffled columns.
@@ -342,7 +347,8 @@ def friedman_effects(n_columns=8, n=200_000):
     return np.array([product, product, 400 / 180, 100 / 12, 25 / 12] + [0.0] * (n_columns - 5))
 
 
-@pytest.mark.parametrize("scaling", ["0-1", "standard", "none", "ramps"])
+# Without a scaling or a range, columns stand for a standard normal, which those of this function are not.
+@pytest.mark.parametrize("scaling", ["0-1", "min-max", "standard", "ramps"])
 def test_the_shares_are_the_total_effects_of_a_known_function(scaling):
     X, y = friedman_rows(3_000, 13, noise=0.1)
     wide = {"scopes": (0.3, 1.0, 3.0)} if scaling in ("standard", "ramps") else {}
@@ -358,15 +364,14 @@ def test_columns_that_matter_have_larger_shares_than_those_that_do_not(make):
     assert shares[5:].max() < 0.03 < shares[:5].min()
 
 
-@pytest.mark.parametrize("scaling", ["0-1", "standard", "none"])
-@pytest.mark.parametrize("clip", [True, False])
-def test_the_shares_of_a_linear_function_are_the_variances_of_its_terms(scaling, clip):
+@pytest.mark.parametrize("scaling", ["0-1", "min-max", "standard", "none"])
+def test_the_shares_of_a_linear_function_are_the_variances_of_its_terms(scaling):
     rng = np.random.default_rng(15)
     # Whole ranges, and with no scaling and no range a standard normal is what columns stand for.
-    normal = scaling == "standard" or (scaling == "none" and not clip)
+    normal = scaling in ("standard", "none")
     X = rng.standard_normal((2_000, 3)) if normal else rng.uniform(size=(2_000, 3))
     y = X @ [3.0, 2.0, 0.0]
-    model = RVFLRegressor(1, scaling=scaling, clip_inputs=clip, random_state=0).fit(X, y)
+    model = RVFLRegressor(1, scaling=scaling, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.feature_importances_, [9 / 13, 4 / 13, 0.0], atol=0.03)
 
 

@@ -67,43 +67,52 @@ def test_a_process_keeps_to_its_budget(tmp_path):
 
 def test_what_cannot_fit_is_refused_before_a_row_is_read(tmp_path):
     path = spoilt(write(tmp_path / "a.parquet", 6_000, 200))
-    rows = scne.open_rows(path, target="y")
-    with pytest.raises(ValueError, match=r"memory_budget is '30MB', but .* needs \d+MB; allow that much"):
-        plain_ensemble(template(memory_budget="30MB"), random_state=0).fit(rows)
-    with pytest.raises(DataError, match="corrupt"):
-        plain_ensemble(template(memory_budget="1GB"), random_state=0).fit(rows)
+    rows = scne.open_rows(path, target="y", memory="30MB")
+    with pytest.raises(ValueError, match=r"memory is '30MB', but .* needs \d+MB; allow that much"):
+        plain_ensemble(template(), random_state=0).fit(rows)
+    for memory in ({}, {"memory": "1GB"}):
+        with pytest.raises(DataError, match="corrupt"):
+            plain_ensemble(template(), random_state=0).fit(scne.open_rows(path, target="y", **memory))
 
 
 def test_the_number_that_is_named_is_enough(tmp_path):
-    rows = scne.open_rows(write(tmp_path / "a.parquet", 6_000, 200), target="y")
+    path = write(tmp_path / "a.parquet", 6_000, 200)
+    model = plain_ensemble(template(), n_estimators=1, networks="across", random_state=0)
     with pytest.raises(ValueError, match="allow that much") as refused:
-        plain_ensemble(template(memory_budget="30MB"), n_estimators=1, networks="across", random_state=0).fit(rows)
+        model.fit(scne.open_rows(path, target="y", memory="30MB"))
     named = re.search(r"needs (\d+MB)", str(refused.value))[1]
-    model = plain_ensemble(template(memory_budget=named), n_estimators=1, networks="across", random_state=0).fit(rows)
-    assert model.n_rows_ == 6_000
+    assert model.fit(scne.open_rows(path, target="y", memory=named)).n_rows_ == 6_000
 
 
-def tight_budget(rows, **settings):
+@pytest.mark.parametrize("memory", [-1, "much", "5 apples", np.nan, np.inf, None, True])
+def test_what_is_no_memory_is_refused(tmp_path, memory):
+    path = write(tmp_path / "a.parquet", 20, 3)
+    with pytest.raises(ValueError, match=r"memory is .*, but it must be a number of bytes, or text such as '2GB'"):
+        scne.open_rows(path, target="y", memory=memory)
+
+
+def tight_budget(path, **settings):
     """Megabytes that hold about 24,000 rows of the search."""
-    plan = plan_memory(template(memory_budget="8GB"), rows, 1, 1, **settings)
+    plan = plan_memory(template(), open_rows(path, target="y", memory="8GB"), 1, 1, "auto", **settings)
     return f"{needed_bytes(plan.most, 24_000, 1) / 1e6:.0f}MB"
 
 
 def test_a_search_is_shortened_to_what_fits_on_any_number_of_threads(tmp_path):
-    rows = scne.open_rows(write(tmp_path / "a.parquet", 40_000, 150, 5_000), target="y")
-    budget = tight_budget(rows)
-    models = [template(memory_budget=budget, n_jobs=jobs, random_state=0).fit(rows) for jobs in (1, 2)]
+    path = write(tmp_path / "a.parquet", 40_000, 150, 5_000)
+    rows = scne.open_rows(path, target="y", memory=tight_budget(path))
+    models = [template(n_jobs=jobs, random_state=0).fit(rows) for jobs in (1, 2)]
     searched = models[0].data_["search_rows"]
     assert FEWEST_SEARCH_ROWS < searched < 30_000
     assert f"searched on {searched:,} rows instead of 40,000" in models[0].memory_note_
     assert f"a sample of {searched:,} of them" in models[0].summary()
     np.testing.assert_array_equal(models[0].output_weights_, models[1].output_weights_)
-    assert plan_memory(template(memory_budget="2GB"), rows, 1, 1).search_rows == 40_000
+    enough = scne.open_rows(path, target="y", memory="2GB")
+    assert plan_memory(template(), enough, 1, 1, "auto").search_rows == 40_000
 
 
 def test_the_command_prints_that_a_search_was_shortened(tmp_path, monkeypatch, capsys):
     path = write(tmp_path / "a.parquet", 40_000, 150, 5_000)
-    budget = tight_budget(open_rows(path, target="y"), blended=True)
+    budget = tight_budget(path, blended=True)
     options = ("--networks", "1", "--nodes", "8", "--tuning", "0", "--scaling", "standard", "--memory", budget)
     options = (*options, "--out", str(tmp_path / "m.scne"))
     code, printed, _ = run_here(monkeypatch, capsys, "fit", str(path), "--target", "y", *options)
@@ -168,15 +177,15 @@ def test_a_short_footer_says_what_the_whole_one_says(tmp_path, stored):
 def test_a_long_footer_is_not_parsed_to_refuse_a_fit(tmp_path):
     path = write(tmp_path / "a.parquet", 60_000, 12, 10)
     assert footer_bytes(path) > 1 << 22
-    rows = open_rows(path, target="y")
+    rows = open_rows(path, target="y", memory="60MB")
     assert rows.n_rows == 60_000
     with pytest.raises(ValueError, match="allow that much"):
-        plain_ensemble(template(memory_budget="60MB"), random_state=0).fit(rows)
+        plain_ensemble(template(), random_state=0).fit(rows)
 
 
 def test_the_footer_counts(tmp_path):
     rows = open_rows(write(tmp_path / "a.parquet", 2_000, 5), target="y")
-    shape = plan_memory(template(), rows, 1, 1).most
+    shape = plan_memory(template(), rows, 1, 1, "auto").most
     small, large = (needed_bytes(replace(shape, footer_bytes=size), 2_000, 1) for size in (0.0, 3e8))
     assert large - small > 2.5e8
 
@@ -226,9 +235,9 @@ def test_texts_that_differ_more_than_the_first_rows_let_expect_are_refused_in_ti
     values = [f"{'the same ' * 20}"] * 10_000 + [f"{'another ' * 200}{row}" for row in range(30_000)]
     table = pa.table({"text": values, "y": rng.standard_normal(40_000)})
     pq.write_table(table, tmp_path / "a.parquet", use_dictionary=False)
-    rows = scne.open_rows(tmp_path / "a.parquet", target="y")
-    with pytest.raises(ValueError, match=r"memory_budget is '120MB', but .* needs \d+MB; allow that much"):
-        template(memory_budget="120MB", random_state=0).fit(rows)
+    rows = scne.open_rows(tmp_path / "a.parquet", target="y", memory="120MB")
+    with pytest.raises(ValueError, match=r"memory is '120MB', but .* needs \d+MB; allow that much"):
+        template(random_state=0).fit(rows)
 
 
 @pytest.mark.slow

@@ -22,12 +22,10 @@ Y = np.column_stack([X.sum(axis=1), X[:, 0] * X[:, 1]])
 MODELS = {
     "rvfl": RVFLRegressor(2, random_state=0),
     "scn": SCNRegressor(2, n_candidates=5, validation_fraction=0.2, random_state=0),
-    "scne": plain_ensemble(
-        SCNRegressor(2, n_candidates=5, direct_link=True), groups={"a": [0, 1], "b": slice(2, 3)}, random_state=0
-    ),
+    "scne": plain_ensemble(SCNRegressor(2, n_candidates=5), groups={"a": [0, 1], "b": slice(2, 3)}, random_state=0),
     "dnne": DNNERegressor(RVFLRegressor(2), n_estimators=2, decorrelation=0.1, ridge=0.1, random_state=0),
     "tuned": SCNERegressor(
-        SCNRegressor.tuned(max_hidden=2, n_ramps=2),
+        SCNRegressor.tuned(max_hidden=2),
         n_estimators=2,
         groups={"a": [0, 2], "b": [1]},
         networks="across",
@@ -253,9 +251,9 @@ def test_a_newer_parameter_asks_for_an_upgrade(ensemble):
 
 def test_a_parameter_younger_than_the_file_has_its_default(ensemble):
     tensors, document = opened(ensemble)
-    del document["estimator"]["parameters"]["step_tol"]
+    del document["estimator"]["parameters"]["max_iter"]
     signed(ensemble, tensors, document)
-    assert load_model(ensemble).step_tol == SCNERegressor().step_tol
+    assert load_model(ensemble).max_iter == SCNERegressor().max_iter
 
 
 @pytest.mark.parametrize("name", ["os.system", "LinearRegression", "SCNRegressor2", "__import__"])

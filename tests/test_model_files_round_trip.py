@@ -22,16 +22,17 @@ from scne.ncl import lambda_path
 small = {"n_candidates": 20}
 ESTIMATORS = {
     "rvfl": RVFLRegressor(12, random_state=5),
-    "rvfl without links": RVFLRegressor(12, direct_link=False, activation="tanh", clip_inputs=False, random_state=5),
+    "rvfl without links": RVFLRegressor(12, direct_link=False, activation="tanh", scaling="min-max", random_state=5),
     "scn": SCNRegressor(8, **small, random_state=np.int64(5)),
-    "scn with links": SCNRegressor(8, **small, direct_link=True, scaling="standard", random_state=5),
-    "scn that watches": SCNRegressor(8, **small, validation_fraction=0.3, n_iter_no_change=2, random_state=5),
+    "scn standardised": SCNRegressor(8, **small, scaling="standard", random_state=5),
+    "scn that watches": SCNRegressor(8, **small, validation_fraction=0.3, random_state=5),
     "dnne": DNNERegressor(RVFLRegressor(10), n_estimators=3, random_state=5),
     "dnne of defaults": DNNERegressor(n_estimators=2, random_state=5),
     "scne": plain_ensemble(SCNRegressor(6, **small), groups={"b": [0, 1], "a": slice(1, 3)}, random_state=5),
     "scne that watches": plain_ensemble(
-        SCNRegressor(6, **small, validation_fraction=0.3, direct_link=True), groups=[(0, 2), [1]], random_state=5
+        SCNRegressor(6, **small, validation_fraction=0.3), groups=[(0, 2), [1]], random_state=5
     ),
+    "scne with links": plain_ensemble(RVFLRegressor(6), groups=[(0, 2), [1]], random_state=5),
     "scne of defaults": SCNERegressor(n_estimators=2, groups={"b": [0, 1], "a": slice(1, 3)}, random_state=5),
     "scne by the paper": SCNERegressor.paper([[0], np.array([1, 2])], max_hidden=6, random_state=5),
     "scne by jacobi": plain_ensemble(RVFLRegressor(8), n_estimators=3, solver="jacobi", decorrelation=0.3, ridge=0.1),
@@ -45,7 +46,8 @@ ESTIMATORS = {
 }
 every = pytest.mark.parametrize("name", ESTIMATORS)
 targets = pytest.mark.parametrize("n_outputs", [0, 1, 3])
-LEFT_OUT = {"system_", "held_out_"}
+# The Gram matrix, and what is computed from it.
+LEFT_OUT = {"system_", "held_out_", "group_importances_", "admissible_nodes_"}
 
 
 def make_rows(n_outputs=0, n_rows=300):
@@ -116,6 +118,15 @@ def test_every_attribute_comes_back(name, tmp_path):
             assert_same(getattr(loaded, attribute), getattr(model, attribute), attribute)
     for part in ("columns", "target_scaling", "calibration", "n_rows", "weight_scale"):
         assert_same(getattr(loaded.fitted_, part), getattr(model.fitted_, part), part)
+
+
+@pytest.mark.parametrize("name", ["dnne", "scne", "scne that watches", "scne of defaults"])
+def test_with_its_system_a_model_comes_back_whole(name, tmp_path):
+    model, _ = fitted(name)
+    loaded, bare = round_trip(model, tmp_path / "m.scne", with_system=True), round_trip(model, tmp_path / "n.scne")
+    for attribute in LEFT_OUT:
+        assert_same(getattr(loaded, attribute), getattr(model, attribute), attribute)
+        assert getattr(bare, attribute, None) is None
 
 
 @every

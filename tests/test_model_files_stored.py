@@ -1,18 +1,22 @@
 """Files of every format version that was ever written are read for ever (see stored_models/make_stored_models.py)."""
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
-from scne import open_rows
+from scne import RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor, open_rows
 from scne.estimators import describe_model, load_model
+from scne.estimators._stored_parameters import present_ensemble, present_network
 from scne.models import FORMAT_VERSION
 
 CLASSIFIERS = ("scne_classes", "scn_classes")
-STORED = sorted((Path(__file__).parent / "stored_models").glob("v*.scne"))
+FOLDER = Path(__file__).parent / "stored_models"
+STORED = sorted(FOLDER.glob("v*.scne"))
 stored = pytest.mark.parametrize("path", STORED, ids=[path.stem for path in STORED])
 
 
@@ -42,7 +46,7 @@ def test_stored_models_predict_what_they_predicted(path):
 
 @pytest.mark.parametrize("version", range(3, FORMAT_VERSION + 1))
 def test_stored_models_of_files_predict_what_they_predicted(version):
-    path = Path(__file__).parent / "stored_models" / f"files_v{version}.scne"
+    path = FOLDER / f"files_v{version}.scne"
     model = load_model(path)
     rows = open_rows(path.with_suffix(".parquet"), target=None, like=model.encoder_)
     expected = json.loads(path.with_suffix(".json").read_text())
@@ -59,14 +63,12 @@ def test_stored_models_can_be_described(path):
 
 
 def test_a_stored_system_can_be_solved_again():
-    model = load_model(Path(__file__).parent / "stored_models" / "v1_dnne.scne")
+    model = load_model(FOLDER / "v1_dnne.scne")
     assert model.reweighted(solver="cholesky").solution_.error_history[-1] > 0
 
 
 def test_stored_classifiers_have_their_classes_and_settings():
-    ensemble, network = (
-        load_model(Path(__file__).parent / "stored_models" / f"v3_{name}.scne") for name in CLASSIFIERS
-    )
+    ensemble, network = (load_model(FOLDER / f"v3_{name}.scne") for name in CLASSIFIERS)
     assert ensemble.classes_.tolist() == ["Nässe", "dry"]
     assert ensemble.class_weight == {"dry": 1.0, "Nässe": 2.0}
     assert ensemble.probability_map_.n_rows == 30
@@ -74,8 +76,141 @@ def test_stored_classifiers_have_their_classes_and_settings():
     assert (network.classes_.dtype, network.device, network.precision) == (np.int64, "cpu", "auto")
 
 
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_stored_classifier_of_one_network_is_an_ensemble_of_one(version, tmp_path):
+    """What older versions called an SCNClassifier, under all that a classifier can do now."""
+    path = FOLDER / f"v{version}_scn_classes.scne"
+    expected = json.loads(path.with_suffix(".json").read_text())
+    X, model = np.array(expected["inputs"]), load_model(path)
+    assert type(model) is SCNEClassifier
+    assert (model.n_estimators, model.trend, model.class_weight, model.random_state) == (1, "none", "balanced", 6)
+    assert type(model.estimator) is SCNRegressor
+    assert (model.estimator.max_hidden, model.estimator.validation_fraction) == (5, 0.2)
+    assert model.summary().startswith("This SCNEClassifier tells 3 classes apart")
+    assert model.feature_importances_.shape == (4,)
+    assert describe_model(model).n_features == 4
+    module = {"__name__": "exported"}
+    exec(model.export("python"), module)
+    np.testing.assert_allclose(module["predict_proba_rows"](X.tolist()), expected["probabilities"], rtol=1e-9)
+    model.save(tmp_path / "again.scne")
+    again = load_model(tmp_path / "again.scne")
+    assert str(again.get_params()) == str(model.get_params())
+    for other in (again, pickle.loads(pickle.dumps(model))):
+        assert np.array_equal(other.predict_proba(X), model.predict_proba(X))
+        assert other.summary() == model.summary()
+    again.save(tmp_path / "third.scne")
+    assert (tmp_path / "third.scne").read_bytes() == (tmp_path / "again.scne").read_bytes()
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(120, 4)).round(3)
+    labels = np.array([40, -7, 11])[np.digitize(np.sin(rows[:, 0]) + rows[:, 2] * rows[:, 3], [-0.3, 0.5])]
+    # The classifier that it is now, fitted on the rows of the stored one, is the stored one.
+    fresh = clone(model).fit(rows, labels)
+    np.testing.assert_allclose(fresh.predict_proba(X), expected["probabilities"], rtol=1e-6)
+
+
+@stored
+def test_stored_models_can_be_saved_and_fitted_again(path, tmp_path):
+    model = load_model(path)
+    model.save(tmp_path / "again.scne")
+    again = load_model(tmp_path / "again.scne")
+    assert str(again.get_params()) == str(model.get_params())
+    inputs = np.array(json.loads(path.with_suffix(".json").read_text())["inputs"])
+    names = getattr(model, "feature_names_in_", None)
+    rows = inputs if names is None else pd.DataFrame(inputs, columns=names)
+    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+    more = np.random.default_rng(0).uniform(inputs.min(axis=0), inputs.max(axis=0), (60, 4))
+    frame = more if names is None else pd.DataFrame(more, columns=names)
+    target = np.repeat([0, 1], 30)
+    weights = {"class_weight": None} if hasattr(model, "class_weight") else {}
+    assert clone(model).set_params(**weights).fit(frame, target).predict(frame).shape == (60,)
+
+
+@pytest.mark.parametrize(
+    ("stored_parameters", "present"),
+    [
+        ({"scaling": "0-1", "clip_inputs": False}, "min-max"),
+        ({"clip_inputs": False}, "min-max"),
+        ({"scaling": "0-1", "clip_inputs": True}, "0-1"),
+        ({"scaling": "standard", "clip_inputs": False}, "standard"),
+        ({"scaling": "ramps", "clip_inputs": True}, "ramps"),
+    ],
+)
+def test_what_was_not_limited_is_called_min_max(stored_parameters, present):
+    assert SCNRegressor(**present_network("SCNRegressor", stored_parameters)).scaling == present
+    drawn = RVFLRegressor(**present_network("RVFLRegressor", stored_parameters))
+    # Drawn nodes have no ramps any more.
+    assert drawn.scaling == ("standard" if present == "ramps" else present)
+    drawn._check_parameters()
+
+
+def test_parameters_that_are_gone_are_left_out():
+    gone = {
+        "clip_inputs": True,
+        "dates": "calendar",
+        "memory_budget": "2GB",
+        "n_iter_no_change": 7,
+        "n_ramps": 3,
+        "pool_rows": 500,
+        "search_dtype": "float32",
+        "direct_link": True,
+    }
+    assert present_network("SCNRegressor", {"max_hidden": 9, **gone}) == {"max_hidden": 9}
+    # Drawn networks have links still.
+    assert present_network("RVFLRegressor", {"n_hidden": 9, **gone}) == {"n_hidden": 9, "direct_link": True}
+
+
+@pytest.mark.parametrize("name", ["SCNERegressor", "SCNEClassifier", "DNNERegressor"])
+@pytest.mark.parametrize("given", [False, True], ids=["no base", "a base"])
+def test_auto_is_what_it_was(name, given):
+    """Networks for each group and no trend, but for the default ensemble."""
+    base = (RVFLRegressor if name == "DNNERegressor" else SCNRegressor)(7) if given else None
+    stored_parameters = {"networks": "auto", "trend": "auto", "step_tol": 1e-8, "scaling": None, "max_iter": 9}
+    plain = {"networks": "per group", "trend": "none", "max_iter": 9}
+    default = {"networks": "across", "trend": "judged", "max_iter": 9}
+    wanted = plain if given or name == "DNNERegressor" else default
+    assert present_ensemble(name, base, stored_parameters) == (base, wanted)
+    # Files of the first version know neither.
+    assert present_ensemble(name, base, {"max_iter": 9}) == (base, wanted)
+    said = {"networks": "per group", "trend": "linear"}
+    assert present_ensemble(name, base, said) == (base, said)
+
+
+def test_scalings_of_an_ensemble_are_those_of_its_networks():
+    ensemble = {"scaling": "standard", "target_scaling": "0-1"}
+    base, parameters = present_ensemble("SCNERegressor", SCNRegressor(5, scaling="none"), ensemble)
+    assert (base.scaling, base.target_scaling) == ("standard", "0-1")
+    assert parameters == {"networks": "per group", "trend": "none"}
+    # As `SCNERegressor.paper` was: scaled by the ensemble, and not limited by its networks.
+    network = SCNRegressor(**present_network("SCNRegressor", {"max_hidden": 5, "clip_inputs": False}))
+    base, _ = present_ensemble("SCNERegressor", network, {"scaling": "0-1", "target_scaling": "0-1"})
+    assert (base.scaling, base.target_scaling) == ("min-max", "0-1")
+    drawn, _ = present_ensemble("DNNERegressor", RVFLRegressor(5), {"scaling": "ramps"})
+    assert drawn.scaling == "standard"
+
+
+def test_of_base_models_that_differ_the_first_decides():
+    first = SCNRegressor(5, scaling="standard", validation_fraction=0.2)
+    bases = {"a": first, "b": RVFLRegressor(4), "c": SCNRegressor(3, search_rows=50, target_scaling="0-1")}
+    found, _ = present_ensemble("SCNERegressor", bases, {})
+    model = SCNERegressor(found, networks="per group")
+    assert model._template() is first
+    for base in found.values():
+        assert (base.scaling, base.target_scaling) == ("standard", "standard")
+    assert (found["c"].validation_fraction, found["c"].search_rows) == (0.2, 100_000)
+    ramps = {"a": SCNRegressor(5, scaling="ramps"), "b": RVFLRegressor(4)}
+    assert {base.scaling for base in present_ensemble("SCNERegressor", ramps, {})[0].values()} == {"standard"}
+
+
+@pytest.mark.parametrize("value", [np.zeros(3), np.array(["ramps", "0-1"]), [1], {}, None])
+def test_parameters_that_are_anything_are_left_to_the_checks(value):
+    for name in ("SCNRegressor", "RVFLRegressor"):
+        assert present_network(name, {"scaling": value, "clip_inputs": False})["scaling"] is value
+    base, _ = present_ensemble("SCNERegressor", RVFLRegressor(scaling=value), {})
+    assert base.scaling is value
+
+
 def test_the_names_and_groups_of_the_first_version_are_there():
-    model = load_model(Path(__file__).parent / "stored_models" / "v1_scne.scne")
+    model = load_model(FOLDER / "v1_scne.scne")
     assert model.groups == {"weather": ["TEMP", "PRES"], "gases": slice("SO2", "Ölstand")}
     assert {name: columns.tolist() for name, columns in model.groups_.items()} == {"weather": [0, 1], "gases": [2, 3]}
     assert model.choice_.criterion == "held-out rows"

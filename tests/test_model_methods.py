@@ -1,6 +1,7 @@
 """What every fitted model can be written as, by its own methods and by the command."""
 
 import json
+import re
 import subprocess
 import sys
 from functools import partial
@@ -14,11 +15,17 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import scne
-from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
+from scne import DNNERegressor, RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor
 from scne.models import ExportError, ModelFileError
 
 MODELS = ["rvfl", "scn that watches", "dnne", "scne judged"]
-METHODS = {"save": ".scne", "to_onnx": ".onnx", "to_c": ".h", "to_python": ".py"}
+WRITE = {
+    "save": lambda model, path: model.save(path),
+    "onnx": lambda model, path: model.export("onnx", path),
+    "c": lambda model, path: model.export("c", path),
+    "python": lambda model, path: model.export("python", path),
+}
+ways_to_write = pytest.mark.parametrize("write", WRITE.values(), ids=WRITE)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -41,22 +48,22 @@ def test_save_with_the_system(tmp_path):
         scne.load(tmp_path / "model.scne").save(tmp_path / "no.scne", with_system=True)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@ways_to_write
 @pytest.mark.parametrize("name", MODELS)
-def test_a_loaded_model_is_written_as_the_first_one(tmp_path, name, method):
+def test_a_loaded_model_is_written_as_the_first_one(tmp_path, name, write):
     model = array_model(name)
     model.save(tmp_path / "model.scne")
     first, second = tmp_path / "first", tmp_path / "second"
-    getattr(model, method)(first)
-    getattr(scne.load(tmp_path / "model.scne"), method)(second)
+    write(model, first)
+    write(scne.load(tmp_path / "model.scne"), second)
     assert first.read_bytes() == second.read_bytes()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@ways_to_write
 @pytest.mark.parametrize("cls", [SCNERegressor, DNNERegressor, SCNRegressor, RVFLRegressor])
-def test_a_model_must_be_fitted_first(tmp_path, cls, method):
+def test_a_model_must_be_fitted_first(tmp_path, cls, write):
     with pytest.raises(NotFittedError):
-        getattr(cls(), method)(tmp_path / "model")
+        write(cls(), tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -67,11 +74,11 @@ class Doubled(RVFLRegressor):
         return 2 * super().predict(X)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_model_that_may_predict_otherwise_is_refused(tmp_path, method):
+@ways_to_write
+def test_a_model_that_may_predict_otherwise_is_refused(tmp_path, write):
     model = Doubled(5, random_state=0).fit(array_rows()[:40], np.arange(40.0))
     with pytest.raises((ExportError, ModelFileError), match="Doubled"):
-        getattr(model, method)(tmp_path / "model")
+        write(model, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -87,7 +94,31 @@ def test_a_fit_does_not_load_what_exports_need():
 
 
 def test_clones_and_classes_share_the_methods():
-    assert clone(array_model("rvfl")).to_c.__func__ is SCNERegressor.to_c
+    assert clone(array_model("rvfl")).export.__func__ is SCNERegressor.export is SCNEClassifier.export
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "words"),
+    [
+        ("onnx", {"name": "air"}, "export('onnx') got 'name', but it takes dtype, interval."),
+        ("c", {"interval": 0.9}, "export('c') got 'interval', but it takes dtype, name."),
+        ("python", {"dtype": "float32"}, "export('python') got 'dtype', but it takes no options."),
+        ("python", {"with_system": True}, "export('python') got 'with_system', but it takes no options."),
+    ],
+)
+def test_options_that_a_form_does_not_take_are_refused(tmp_path, form, options, words):
+    with pytest.raises(TypeError, match=re.escape(words)):
+        array_model("scne judged").export(form, tmp_path / "model", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", ["fortran", "ONNX", "", None])
+def test_unknown_forms_are_refused(tmp_path, form):
+    words = f"form is {form!r}, but it must be one of 'onnx', 'c', 'python'."
+    for model in (array_model("rvfl"), SCNEClassifier()):
+        with pytest.raises(ValueError, match=re.escape(words)):
+            model.export(form, tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ NETWORKS = {
     "rvfl": RVFLRegressor(12, scope=5, random_state=0),
     "rvfl without links": RVFLRegressor(12, scope=5, direct_link=False, random_state=0),
     "scn": SCNRegressor(10, n_candidates=30, random_state=0),
-    "scn with links": SCNRegressor(10, n_candidates=30, direct_link=True, random_state=0),
+    "scn not limited": SCNRegressor(10, n_candidates=30, scaling="min-max", random_state=0),
     "scn by the paper": SCNRegressor(
         10, n_candidates=30, criterion="paper", scope_search="first", activation="tanh", random_state=0
     ),
@@ -28,6 +28,12 @@ ENSEMBLES = {
 }
 networks = pytest.mark.parametrize("estimator", NETWORKS.values(), ids=NETWORKS.keys())
 every = pytest.mark.parametrize("estimator", [*NETWORKS.values(), *ENSEMBLES.values()], ids=[*NETWORKS, *ENSEMBLES])
+
+
+def with_base(estimator, **settings):
+    """The same with other settings of the network, or of the networks of an ensemble."""
+    of = "estimator__" if hasattr(estimator, "estimator") else ""
+    return clone(estimator).set_params(**{f"{of}{name}": value for name, value in settings.items()})
 
 
 @pytest.fixture(scope="module")
@@ -75,20 +81,18 @@ def test_output_weights_are_the_ridge_fit_on_the_hidden_outputs(estimator, ridge
     np.testing.assert_allclose(model.predict(X), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("estimator", [RVFLRegressor(5), SCNRegressor(5)], ids=["rvfl", "scn"])
-def test_direct_links_fit_a_linear_target_exactly(estimator, data):
+def test_direct_links_fit_a_linear_target_exactly(data):
     X, _ = data
     y = X @ [3.0, -2.0, 0.5]
-    plain = {"direct_link": True, "scaling": "none", "target_scaling": "none", "ridge": 1e-10}
-    model = clone(estimator).set_params(**plain, random_state=0).fit(X, y)
+    model = RVFLRegressor(5, scaling="none", target_scaling="none", ridge=1e-10, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.predict(X), y, atol=1e-6)
 
 
-@pytest.mark.parametrize("estimator", [RVFLRegressor(2), SCNRegressor(2)], ids=["rvfl", "scn"])
+@pytest.mark.parametrize("estimator", [RVFLRegressor(2, direct_link=False), SCNRegressor(2)], ids=["rvfl", "scn"])
 def test_without_direct_links_two_nodes_do_not_fit_a_linear_target(estimator, data):
     X, _ = data
     y = X @ [3.0, -2.0, 0.5]
-    model = clone(estimator).set_params(direct_link=False, random_state=0).fit(X, y)
+    model = clone(estimator).set_params(random_state=0).fit(X, y)
     assert model.direct_weights_ is None
     assert np.abs(model.predict(X) - y).max() > 0.1
 
@@ -101,9 +105,22 @@ def test_fitted_arrays_have_their_shapes(estimator, data):
     assert model.input_weights_.shape == (3, L)
     assert model.biases_.shape == (L,)
     assert model.output_weights_.shape == (L, 2)
-    assert (model.direct_weights_ is not None) == model.direct_link
-    if model.direct_link:
+    linked = isinstance(model, RVFLRegressor) and model.direct_link
+    assert (model.direct_weights_ is not None) == linked
+    if linked:
         assert model.direct_weights_.shape == (3, 2)
+
+
+@pytest.mark.parametrize(("n_rows", "same"), [(4_999, "float64"), (5_000, "float32")])
+def test_many_rows_are_searched_in_single_precision(n_rows, same):
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, (n_rows, 2))
+    rows = X, np.sin(3 * X[:, 0]) * X[:, 1]
+    curves = {
+        precision: SCNRegressor(4, n_candidates=20, precision=precision, random_state=0).fit(*rows).loss_curve_
+        for precision in ("auto", "float32", "float64")
+    }
+    assert [name for name in ("float32", "float64") if np.array_equal(curves[name], curves["auto"])] == [same]
 
 
 def test_a_searched_network_beats_a_drawn_one_of_its_size():
@@ -211,7 +228,7 @@ def test_a_constant_column_is_no_obstacle(estimator, scaling, data):
     X, y = data
     X = X.copy()
     X[:, 1] = 1e6 / 3
-    model = clone(estimator).set_params(scaling=scaling).fit(X, y)
+    model = with_base(estimator, scaling=scaling).fit(X, y)
     moved = X.copy()
     moved[:, 1] = -5.0
     assert np.isfinite(model.predict(X)).all()
@@ -223,7 +240,7 @@ def test_a_constant_column_is_no_obstacle(estimator, scaling, data):
 @pytest.mark.parametrize("target_scaling", ["0-1", "standard"])
 def test_a_constant_target_is_predicted(estimator, value, target_scaling, data):
     X, _ = data
-    model = clone(estimator).set_params(target_scaling=target_scaling).fit(X, np.full(len(X), value))
+    model = with_base(estimator, target_scaling=target_scaling).fit(X, np.full(len(X), value))
     np.testing.assert_allclose(model.predict(X), value, rtol=1e-12, atol=1e-12)
 
 
@@ -277,7 +294,7 @@ def test_repeated_columns_are_no_obstacle(estimator, data):
 @pytest.mark.parametrize("scaling", ["0-1", "standard"])
 def test_units_of_the_columns_do_not_matter(estimator, scaling, data):
     X, y = data
-    model = clone(estimator).set_params(scaling=scaling)
+    model = with_base(estimator, scaling=scaling)
     other = X * [1000.0, 0.02, 3.0] + [5.0, -7.0, 1e4]
     np.testing.assert_allclose(clone(model).fit(other, y).predict(other), model.fit(X, y).predict(X), atol=1e-5)
 
@@ -286,7 +303,7 @@ def test_units_of_the_columns_do_not_matter(estimator, scaling, data):
 @pytest.mark.parametrize("target_scaling", ["0-1", "standard"])
 def test_units_of_the_target_are_those_of_the_prediction(estimator, target_scaling, data):
     X, y = data
-    model = clone(estimator).set_params(target_scaling=target_scaling)
+    model = with_base(estimator, target_scaling=target_scaling)
     shifted = clone(model).fit(X, 1000 + 50 * y).predict(X)
     np.testing.assert_allclose(shifted, 1000 + 50 * model.fit(X, y).predict(X), atol=1e-4)
 
@@ -301,27 +318,38 @@ def test_without_scaling_units_do_matter(data):
 
 
 @every
-def test_beyond_the_range_the_edge_is_predicted(estimator, data):
+@pytest.mark.parametrize("scaling", ["0-1", "standard", "ramps"])
+def test_beyond_the_range_the_edge_is_predicted(estimator, scaling, data):
     X, y = data
-    model = clone(estimator).fit(X, y)
+    if scaling == "ramps" and "RVFL" in str(estimator):
+        scaling = "0-1"
+    model = with_base(estimator, scaling=scaling).fit(X, y)
     far = np.array([[1e9, 0.0, 0.0], [-50.0, 1.0, 1e6]])
     edge = np.clip(far, X.min(axis=0), X.max(axis=0))
     assert np.array_equal(model.predict(far), model.predict(edge))
 
 
-@pytest.mark.parametrize("direct_link", [False, True])
-def test_without_clipping_the_line_goes_on(direct_link, data):
+@every
+@pytest.mark.parametrize("scaling", ["min-max", "none"])
+def test_without_a_limit_the_line_goes_on(estimator, scaling, data):
     X, y = data
-    model = RVFLRegressor(8, direct_link=direct_link, clip_inputs=False, random_state=0).fit(X, y)
+    model = with_base(estimator, scaling=scaling).fit(X, y)
     edge, far = np.array([[2.0, 0, 0]]), np.array([[2000.0, 0, 0]])
     assert abs(model.predict(far) - model.predict(edge))[0] > 0.1
 
 
-def test_clipping_changes_nothing_inside_the_range(data):
+@every
+def test_min_max_is_0_1_inside_the_range(estimator, data):
     X, y = data
-    model = RVFLRegressor(8, random_state=0)
-    unclipped = clone(model).set_params(clip_inputs=False).fit(X, y).predict(X)
-    assert np.array_equal(model.fit(X, y).predict(X), unclipped)
+    limited, free = (with_base(estimator, scaling=scaling).fit(X, y) for scaling in ("0-1", "min-max"))
+    assert np.array_equal(limited.predict(X), free.predict(X))
+
+
+def test_drawn_networks_have_no_ramps(data):
+    with pytest.raises(ValueError, match="scaling is 'ramps', but it must be one of '0-1'"):
+        RVFLRegressor(8, scaling="ramps").fit(*data)
+    with pytest.raises(ValueError, match="scaling is 'ramps'"):
+        DNNERegressor(RVFLRegressor(8, scaling="ramps")).fit(*data)
 
 
 def test_a_row_without_weight_does_not_widen_the_range(data):

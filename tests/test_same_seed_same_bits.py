@@ -15,11 +15,10 @@ from scne import DNNERegressor, RVFLRegressor, SCNRegressor
 ESTIMATORS = {
     "rvfl": RVFLRegressor(12, random_state=5),
     "scn": SCNRegressor(8, n_candidates=20, random_state=5),
-    "scn in single precision": SCNRegressor(8, n_candidates=20, search_dtype="float32", random_state=5),
+    "scn in single precision": SCNRegressor(8, n_candidates=20, precision="float32", random_state=5),
     "scn by the paper": SCNRegressor(
-        8, n_candidates=20, criterion="paper", scope_search="first", batch_size=3, direct_link=True, random_state=5
+        8, n_candidates=20, criterion="paper", scope_search="first", batch_size=3, random_state=5
     ),
-    "scn without room": SCNRegressor(6, n_candidates=20, memory_budget=0, random_state=5),
     "scn that watches": SCNRegressor(8, n_candidates=20, validation_fraction=0.3, random_state=5),
     "dnne": DNNERegressor(RVFLRegressor(10), n_estimators=3, random_state=5),
     "scne": plain_ensemble(SCNRegressor(6, n_candidates=20), groups=[[0, 1], [1, 2]], random_state=5),
@@ -58,6 +57,16 @@ def test_threads_do_not_change_a_bit(estimator, n_jobs, data):
     alone = clone(estimator).set_params(n_jobs=1).fit(*data)
     spread = clone(estimator).set_params(n_jobs=n_jobs).fit(*data)
     assert np.array_equal(bits(spread, data[0]), bits(alone, data[0]))
+
+
+@pytest.mark.parametrize("n_jobs", [2, 7])
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_threads_do_not_change_a_bit_without_room_for_a_basis(n_jobs, outputs, data, monkeypatch):
+    monkeypatch.setattr("scne.estimators._regressor.BASIS_BYTES", 0.0)
+    X, y = data
+    targets = y if outputs == 1 else np.column_stack([y, X[:, 0]])
+    alone, spread = (SCNRegressor(6, n_candidates=20, n_jobs=n, random_state=5).fit(X, targets) for n in (1, n_jobs))
+    assert np.array_equal(bits(spread, X), bits(alone, X))
 
 
 @pytest.mark.parametrize("n_jobs", [2, 7])

@@ -167,11 +167,12 @@ def test_with_no_memory_for_a_basis_the_same_network_is_found(criterion, batch_s
     np.testing.assert_allclose(kept.training_curve, again.training_curve, rtol=1e-8)
 
 
-def test_the_size_of_the_budget_decides_only_where_the_basis_lives():
+def test_the_room_for_a_basis_decides_only_where_it_lives(monkeypatch):
     X, y = make_rows(1, n_rows=1200)
     rows = {"random_state": 0, "n_candidates": 20}
     kept = SCNRegressor(6, **rows).fit(X, y[:, 0])
-    again = SCNRegressor(6, memory_budget="1KB", **rows).fit(X, y[:, 0])
+    monkeypatch.setattr("scne.estimators._regressor.BASIS_BYTES", 1e3)
+    again = SCNRegressor(6, **rows).fit(X, y[:, 0])
     assert np.array_equal(kept.input_weights_, again.input_weights_)
 
 
@@ -263,10 +264,10 @@ def test_it_stops_when_no_candidate_is_admissible():
 def test_it_stops_when_watched_rows_gain_nothing():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(120, 2))
-    model = SCNRegressor(60, validation_fraction=0.3, n_iter_no_change=4, n_candidates=20, random_state=0)
-    model.fit(X, X[:, 0] + rng.standard_normal(120))
-    assert model.stop_reason_ == StopReason.NO_IMPROVEMENT.value
-    assert len(model.validation_curve_) == np.argmin(model.validation_curve_) + 1 + 4
+    y = (X[:, 0] + rng.standard_normal(120))[:, None]
+    found = build(X, y, validation=np.arange(84, 120), n_iter_no_change=4, max_hidden=60)
+    assert found.stop_reason is StopReason.NO_IMPROVEMENT
+    assert len(found.validation_curve) == np.argmin(found.validation_curve) + 1 + 4
 
 
 @pytest.mark.parametrize("reason", StopReason)

@@ -159,8 +159,8 @@ def test_a_frame_names_its_columns(frame, data):
 def test_groups_by_name_are_those_columns(frame, data):
     X, y = data
     settings = {"estimator": RVFLRegressor(5), "random_state": 0}
-    named = SCNERegressor(groups={"gas": "SO2", "air": ["PRES", "TEMP"]}, **settings).fit(frame(X), y)
-    placed = SCNERegressor(groups=[[2], [1, 0]], **settings).fit(X, y)
+    named = plain_ensemble(groups={"gas": "SO2", "air": ["PRES", "TEMP"]}, **settings).fit(frame(X), y)
+    placed = plain_ensemble(groups=[[2], [1, 0]], **settings).fit(X, y)
     assert {name: list(columns) for name, columns in named.groups_.items()} == {"gas": [2], "air": [1, 0]}
     assert np.array_equal(named.predict(frame(X)), placed.predict(X))
 
@@ -256,7 +256,7 @@ def test_a_transformed_target_wraps_it(estimator, data):
     "model",
     [
         plain_ensemble(SCNRegressor(8, n_candidates=30), groups=[[0, 1], [1, 2], [0, 2]], random_state=0),
-        plain_ensemble(SCNRegressor(8, n_candidates=30, direct_link=True), n_estimators=2, random_state=0),
+        plain_ensemble(RVFLRegressor(8, direct_link=True), n_estimators=2, random_state=0),
         SCNERegressor.paper(groups=[[0, 1], [1, 2]], max_hidden=8, random_state=0),
         DNNERegressor(RVFLRegressor(8), n_estimators=4, random_state=0),
         SCNRegressor(10, n_candidates=30, batch_size=3, random_state=0),
@@ -298,6 +298,13 @@ def test_weights_are_routed_through_a_pipeline(estimator, data):
         piped = make_pipeline(scaler, routed).fit(X, y, sample_weight=weights).predict(X)
     scaled = StandardScaler().fit_transform(X)
     assert np.array_equal(piped, clone(estimator).fit(scaled, y, sample_weight=weights).predict(scaled))
+
+
+@every
+def test_only_weights_are_routed(estimator):
+    """An interval is asked for by name, where predictions are wanted."""
+    assert not hasattr(estimator, "set_predict_request")
+    assert hasattr(estimator, "set_fit_request")
 
 
 @every

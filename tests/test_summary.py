@@ -215,7 +215,7 @@ def test_what_takes_long_to_measure_is_left_to_its_method():
     """A paragraph takes seconds at most, whatever the model: files may hold any."""
     X = np.random.default_rng(0).random((40, 2))
     many = plain_ensemble(RVFLRegressor(1), n_estimators=101, decorrelation=0.1, ridge=0.1, random_state=0)
-    assert "Which networks matter most is what group_importances() says." in many.fit(X, X[:, 0]).summary()
+    assert "Which networks matter most is what group_importances_ says." in many.fit(X, X[:, 0]).summary()
     wide = np.random.default_rng(1).random((5, 30_001))
     model = RVFLRegressor(1, direct_link=False, random_state=0).fit(wide, wide[:, 0])
     assert "Which columns matter most is what feature_importances_ says." in model.summary()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import RidgeCV
 
-from scne import SCNERegressor, SCNRegressor, load, save
+from scne import DNNERegressor, SCNERegressor, SCNRegressor, load, save
 from scne.fitting._trend import network_share
 
 
@@ -78,23 +78,26 @@ def test_each_output_is_judged_for_itself(tmp_path):
     assert "to a linear trend" in model.summary()
 
 
-@pytest.mark.parametrize("trend", ["auto", "judged"])
+@pytest.mark.parametrize("trend", [{}, {"trend": "judged"}, {"trend": "linear"}])
 def test_without_held_out_rows_the_trend_is_taken_off(trend):
     X, y, _, _ = linear_rows(30, 2, 0.1, 0)
-    model = SCNERegressor(n_estimators=2, trend=trend, random_state=0).fit(X, y)
+    model = SCNERegressor(n_estimators=2, **trend, random_state=0).fit(X, y)
     assert model.trend_ is not None
     np.testing.assert_array_equal(model.network_share_, [1.0])
     assert "taken off" in model.summary()
 
 
-def test_a_given_base_model_has_no_trend_unless_asked():
+def test_there_is_no_trend_where_none_is_asked_for():
     X, y, _, _ = linear_rows(200, 2, 0.1, 0)
     assert plain_ensemble(SCNRegressor(5), n_estimators=2, random_state=0).fit(X, y).trend_ is None
+    assert SCNERegressor(SCNRegressor(5), n_estimators=2, random_state=0).fit(X, y).trend_ is not None
+    assert DNNERegressor(n_estimators=2, random_state=0).fit(X, y).trend_ is None
 
 
-def test_an_unknown_trend_is_refused():
-    with pytest.raises(ValueError, match="trend is 'cubic'"):
-        SCNERegressor(trend="cubic").fit(np.zeros((50, 2)), np.arange(50.0))
+@pytest.mark.parametrize("trend", ["cubic", "auto", None])
+def test_an_unknown_trend_is_refused(trend):
+    with pytest.raises(ValueError, match=f"trend is {trend!r}"):
+        SCNERegressor(trend=trend).fit(np.zeros((50, 2)), np.arange(50.0))
 
 
 def test_intervals_are_those_of_both_together():

@@ -5,7 +5,6 @@ import logging
 import re
 import subprocess
 import sys
-import threading
 import warnings
 from pathlib import Path
 
@@ -77,20 +76,6 @@ def jacobi_beyond_its_bound(X, y):
 
 def too_few_iterations(X, y):
     return ensemble(solver="gauss-seidel", decorrelation=1.0, ridge=1e-3, max_iter=1).fit(X, y)
-
-
-class StopAtOnce:
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        return context.task_name == "step"
 
 
 @pytest.mark.parametrize(
@@ -201,7 +186,7 @@ def test_only_the_command_prints():
         assert not printed or path.parent == SOURCE / "cli", path
 
 
-# Listeners and callbacks
+# Listeners
 
 
 def test_listeners_hear_every_node(rows):
@@ -213,107 +198,39 @@ def test_listeners_hear_every_node(rows):
     assert seen[-1].stage.startswith("summing")
 
 
-class Recorder(StopAtOnce):
-    """Keeps the tasks that were begun and ended, and the thread of each."""
-
-    max_propagation_depth = None
-
-    def __init__(self):
-        self.begun, self.ended, self.set_up, self.torn_down = [], [], 0, 0
-        self.scores = []
-        self.lock = threading.Lock()
-
-    def setup(self, estimator, context):
-        self.set_up += 1
-
-    def teardown(self, estimator, context):
-        self.torn_down += 1
-
-    def on_fit_task_begin(self, estimator, context):
-        with self.lock:
-            self.begun.append((context.parent and context.parent.task_name, context.task_name))
-
-    def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
-        with self.lock:
-            self.ended.append((context.parent and context.parent.task_name, context.task_name))
-        if fitted_estimator is not None:
-            self.scores.append(fitted_estimator.score(X, y))
-
-
-@pytest.fixture
-def recorder():
-    pytest.importorskip("sklearn.callback")
-    return Recorder()
-
-
-def test_callbacks_are_told_of_stages_and_steps(rows, recorder):
-    model = ensemble(n_jobs=2).set_callbacks(recorder).fit(*rows)
-    assert sorted(recorder.begun, key=str) == sorted(recorder.ended, key=str)
-    assert recorder.begun[0] == recorder.ended[-1] == (None, "fit")
-    for name, n_nodes in zip(("left", "right"), model.n_hidden_, strict=True):
-        assert recorder.ended.count((f"building {name}", "step")) == n_nodes
-        assert recorder.ended.count(("fit", f"building {name}")) == 1
-    assert recorder.scores == [model.score(*rows)]
-    assert (recorder.set_up, recorder.torn_down) == (1, 1)
-
-
-def test_callbacks_change_nothing_and_leave_nothing(rows, recorder):
-    plain, told = ensemble().fit(*rows), ensemble().set_callbacks(recorder).fit(*rows)
-    np.testing.assert_array_equal(plain.predict(rows[0]), told.predict(rows[0]))
-    assert vars(told).keys() - vars(plain).keys() == {"_skl_callbacks"}
-    assert vars(told.set_callbacks()).keys() == vars(plain).keys()
-
-
-def test_a_network_that_stops_early_ends_its_stage_with_the_nodes_it_has(rows, recorder):
-    model = SCNRegressor(50, tol=0.2, random_state=0).set_callbacks(recorder).fit(*rows)
-    assert 1 < model.n_hidden_ < 50
-    assert recorder.ended.count(("building network", "step")) == model.n_hidden_
-    assert recorder.ended.count(("fit", "building network")) == 1
-
-
 ASKED = "a callback or listener asked to stop"
 
 
-def test_a_callback_that_stops_at_a_step_ends_the_stage_with_what_it_has(rows):
-    pytest.importorskip("sklearn.callback")
-    model = ensemble().set_callbacks(StopAtOnce()).fit(*rows)
+def test_a_listener_that_stops_at_a_step_ends_the_stage_with_what_it_has(rows):
+    def stop_at_once(step):
+        raise StopIteration
+
+    with listening(stop_at_once):
+        model = ensemble().fit(*rows)
     assert model.n_hidden_ == [1, 1]
     assert {member.search.stop_reason.value for member in model.members_} == {ASKED}
     assert np.isfinite(model.predict(rows[0])).all()
 
 
-class PatientStop(StopAtOnce):
-    """Ends the growth of a network whose validation error has not fallen for some nodes."""
+def test_a_listener_can_wait_for_the_validation_error_to_fall(rows):
+    """Patience, which the search itself has no parameter for: it ends four nodes after the best of them."""
+    errors = []
 
-    def __init__(self, patience):
-        self.patience, self.errors = patience, []
+    def patient(step):
+        if step.validation_error is not None:
+            errors.append(step.validation_error)
+            if len(errors) - 1 - int(np.argmin(errors)) >= 4:
+                raise StopIteration
 
-    def on_fit_task_end(self, estimator, context, *, metadata=None):
-        if not metadata or "validation_error" not in metadata:
-            return False
-        self.errors.append(metadata["validation_error"])
-        return len(self.errors) - 1 - int(np.argmin(self.errors)) >= self.patience
-
-
-def test_a_callback_can_do_what_n_iter_no_change_does(rows):
-    pytest.importorskip("sklearn.callback")
     growing = SCNRegressor(60, validation_fraction=0.3, n_candidates=20, random_state=0)
-    stopped = clone(growing).set_callbacks(PatientStop(4)).fit(*rows)
-    known = clone(growing).set_params(n_iter_no_change=4).fit(*rows)
+    with listening(patient):
+        stopped = clone(growing).fit(*rows)
+    whole = clone(growing).fit(*rows)
     assert len(stopped.loss_curve_) < 60
-    np.testing.assert_array_equal(stopped.loss_curve_, known.loss_curve_)
-    np.testing.assert_array_equal(stopped.predict(rows[0]), known.predict(rows[0]))
+    assert len(stopped.validation_curve_) == np.argmin(stopped.validation_curve_) + 1 + 4
+    np.testing.assert_array_equal(stopped.validation_curve_, errors)
+    np.testing.assert_array_equal(stopped.loss_curve_, whole.loss_curve_[: len(stopped.loss_curve_)])
     assert stopped.stop_reason_ == ASKED
-
-
-class StopAfterAStage(StopAtOnce):
-    def on_fit_task_end(self, estimator, context):
-        return context.task_name == "building left"
-
-
-def test_a_callback_that_stops_after_a_stage_cuts_the_later_ones_short(rows):
-    pytest.importorskip("sklearn.callback")
-    assert ensemble(n_jobs=1).set_callbacks(StopAfterAStage()).fit(*rows).n_hidden_[1] == 1
 
 
 def tuned_nodes(rows, listener):
@@ -340,73 +257,42 @@ def test_tuning_is_announced_and_can_be_stopped(rows):
     assert not np.allclose(half, whole)
 
 
-def test_listeners_beside_each_other_are_both_told_when_one_of_them_stops(rows, recorder):
-    def enough(step):
-        if step.done >= 3:
-            raise StopIteration
-
-    with listening(enough):
-        model = SCNRegressor(9, random_state=0).set_callbacks(recorder).fit(*rows)
-    assert model.n_hidden_ == recorder.ended.count(("building network", "step")) == 3
-
-
-def test_batches_count_their_nodes(rows, recorder):
-    model = SCNRegressor(9, batch_size=3, random_state=0).set_callbacks(recorder).fit(*rows)
-    assert recorder.ended.count(("building network", "step")) == model.n_hidden_ == 9
-
-
-def test_callbacks_are_torn_down_after_a_failure(rows, recorder):
-    X, y = rows
-    model = SCNRegressor(5, random_state=0).set_callbacks(recorder)
-    with pytest.raises(ValueError, match="NaN"):
-        model.fit(np.where(X > 0.9, np.nan, X), y)
-    assert (recorder.set_up, recorder.torn_down) == (1, 1)
-    model.fit(X, y)
-    assert recorder.torn_down == 2
-
-
-def test_listeners_hear_beside_callbacks(rows, recorder):
+def test_batches_count_their_nodes(rows):
     seen = []
     with listening(seen.append):
-        SCNRegressor(5, random_state=0).set_callbacks(recorder).fit(*rows)
-    assert [step.stage for step in seen if step.done == 5] == ["building network"] * 2
-    assert ("fit", "building network") in recorder.ended
+        model = SCNRegressor(9, batch_size=3, random_state=0).fit(*rows)
+    assert max(step.done for step in seen if step.stage == "building network") == model.n_hidden_ == 9
 
 
-def test_searches_pass_callbacks_on(rows, recorder):
+def test_a_network_that_stops_early_ends_its_stage_with_the_nodes_it_has(rows, caplog):
+    seen = []
+    with listening(seen.append), caplog.at_level(logging.INFO, logger="scne"):
+        model = SCNRegressor(50, tol=0.2, random_state=0).fit(*rows)
+    assert 1 < model.n_hidden_ < 50
+    assert max(step.done for step in seen if step.stage == "building network" and step.done < 50) == model.n_hidden_
+    assert sum(message.startswith("building network: ") for message in messages(caplog, logging.INFO)) == 1
+
+
+def test_nobody_listens_after_a_failure(rows):
+    X, y = rows
+    seen = []
+    with pytest.raises(ValueError, match="NaN"), listening(seen.append):
+        SCNRegressor(5, random_state=0).fit(np.where(X > 0.9, np.nan, X), y)
+    seen.clear()
+    SCNRegressor(5, random_state=0).fit(X, y)
+    assert seen == []
+
+
+def test_searches_can_be_listened_to(rows):
+    seen = []
     search = GridSearchCV(SCNRegressor(random_state=0), {"max_hidden": [2, 3]}, cv=2)
-    search.set_callbacks(recorder).fit(*rows)
+    with listening(seen.append):
+        search.fit(*rows)
     # Two values on two folds, and the best one again on all rows.
-    assert sum(name == "building network" for _, name in recorder.ended) == 5
-    assert recorder.set_up == 1
-
-
-def test_clones_keep_their_callbacks(rows, recorder):
-    clone(SCNRegressor(3, random_state=0).set_callbacks(recorder)).fit(*rows)
-    assert recorder.torn_down == 1
-
-
-def test_the_progress_bar_of_scikit_learn_works(rows, capsys):
-    callback = pytest.importorskip("sklearn.callback")
-    ensemble().set_callbacks(callback.ProgressBar()).fit(*rows)
-    assert "SCNERegressor - building right" in capsys.readouterr().out
-
-
-def test_the_scoring_monitor_of_scikit_learn_scores_the_fit(rows):
-    callback = pytest.importorskip("sklearn.callback")
-    monitor = callback.ScoringMonitor(scoring="r2")
-    model = SCNRegressor(5, random_state=0).set_callbacks(monitor).fit(*rows)
-    log = monitor.get_logs()
-    assert [entry["r2"] for entry in log.data] == [model.score(*rows)]
-
-
-def test_what_is_no_callback_is_refused():
-    pytest.importorskip("sklearn.callback")
-    with pytest.raises(TypeError, match="FitCallback"):
-        SCNRegressor().set_callbacks(print)
+    assert sum(step.stage == "building network" and step.done == 1 for step in seen) == 5
 
 
 def test_classifiers_log_the_fit_inside(rows, caplog):
     with caplog.at_level(logging.INFO, logger="scne"):
         single_classifier(5, random_state=0).fit(rows[0], rows[1] > 0)
-    assert any(message.startswith("building network: ") for message in messages(caplog, logging.INFO))
+    assert any(message.startswith("building network 1: ") for message in messages(caplog, logging.INFO))

@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from ensembles import plain_classifier, plain_ensemble, single_classifier
 from sklearn.base import is_classifier
 
-from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor, open_rows
+from scne import DNNERegressor, RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor, open_rows
 from scne.estimators import save_model
 from scne.models import FORMAT_VERSION
 
@@ -22,9 +21,9 @@ FOLDER = Path(__file__).parent
 # Versions 1 and 2 had "TEMP", "PRES", "SO2" and "Ölstand".
 NAMES = ["year", "month", "day", "Ölstand"]
 MODELS = {
-    # Version 1 had a plain SCNRegressor(5, n_candidates=20, direct_link=True, ...) for each group here.
+    # Version 1 had a plain network with direct links for each group here, versions up to 4 three ramps to a column.
     "scne": SCNERegressor(
-        SCNRegressor.tuned(max_hidden=5, n_ramps=3),
+        SCNRegressor.tuned(max_hidden=5),
         groups={"date": slice("year", "day"), "gases": ["Ölstand"]},
         n_estimators=2,
         networks="across",
@@ -33,7 +32,7 @@ MODELS = {
         random_state=1,
     ),
     "dnne": DNNERegressor(
-        RVFLRegressor(4, direct_link=False, clip_inputs=False, activation="tanh"),
+        RVFLRegressor(4, direct_link=False, scaling="min-max", activation="tanh"),
         groups=[[0, np.int64(1)], (2,), [True, False, False, True]],
         solver="gauss-seidel",
         decorrelation=0.7,
@@ -43,14 +42,23 @@ MODELS = {
     "scn": SCNRegressor(5, n_candidates=20, batch_size=2, scaling="standard", random_state=3),
     "rvfl": RVFLRegressor(5, scope=2.0, random_state=4),
     # From version 3 on.
-    "scne_classes": plain_classifier(
+    "scne_classes": SCNEClassifier(
         SCNRegressor(5, n_candidates=20, validation_fraction=0.25),
         groups={"date": slice("year", "day"), "Öl": ["Ölstand"]},
+        networks="per group",
         trend="judged",
         class_weight={"dry": 1.0, "Nässe": 2.0},
         random_state=5,
     ),
-    "scn_classes": single_classifier(5, n_candidates=20, class_weight="balanced", device="cpu", random_state=6),
+    # Versions 3 and 4 had an SCNClassifier, whose files name it still.
+    "scn_classes": SCNEClassifier(
+        SCNRegressor(5, n_candidates=20, validation_fraction=0.2),
+        n_estimators=1,
+        trend="none",
+        class_weight="balanced",
+        device="cpu",
+        random_state=6,
+    ),
 }
 
 
@@ -106,7 +114,8 @@ def from_files() -> None:
     # The first rows stay; all are needed only for the fit.
     pq.write_table(rows, path.with_suffix(".parquet"))
     opened = open_rows(path.with_suffix(".parquet"), target="y", kinds={"code": "category"})
-    model = plain_ensemble(SCNRegressor(4, n_candidates=20, random_state=0), random_state=1).fit(opened)
+    base = SCNRegressor(4, n_candidates=20, random_state=0)
+    model = SCNERegressor(base, networks="per group", trend="none", random_state=1).fit(opened)
     save_model(model, path)
     path.with_suffix(".json").write_text(json.dumps(model.predict(opened)[:6].tolist()) + "\n")
     pq.write_table(rows[:6], path.with_suffix(".parquet"))

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from cases import Tally, contents, options
-from ensembles import plain_ensemble
 from forks import Trap, run_function, scratch, start_tool
 
 N_ROWS = 300
@@ -89,13 +88,18 @@ def fitting(change: str, *, checkpoint: bool) -> Callable[[], None]:
     """A function that fits with one change and writes the model."""
 
     def fit() -> None:
-        from scne import SCNRegressor
+        from scne import SCNERegressor, SCNRegressor
 
         case = arguments()
         CHANGES[change](case)
         base = SCNRegressor.tuned(max_hidden=case["nodes"], tuning_epochs=0.5)
-        model = plain_ensemble(
-            base, groups=case["groups"], n_estimators=2, random_state=case["seed"], n_jobs=case["n_jobs"]
+        model = SCNERegressor(
+            base,
+            groups=case["groups"],
+            n_estimators=2,
+            networks="per group",
+            random_state=case["seed"],
+            n_jobs=case["n_jobs"],
         )
         kept = {"checkpoint": "progress"} if checkpoint else {}
         try:

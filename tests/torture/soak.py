@@ -19,7 +19,6 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppres
 from io import StringIO
 from pathlib import Path
 
-from ensembles import plain_classifier, plain_ensemble
 from forks import SMALL, scratch, start_tool, write_table
 
 MEGABYTES_A_MINUTE = 1.0
@@ -41,10 +40,10 @@ class Use:
         self.model = self._regressor().fit(self.X, self.y)
 
     def _regressor(self):
-        from scne import SCNRegressor
+        from scne import SCNERegressor, SCNRegressor
 
         base = SCNRegressor.tuned(max_hidden=5, tuning_epochs=0.5)
-        return plain_ensemble(base, n_estimators=2, random_state=self.chance.randrange(100))
+        return SCNERegressor(base, n_estimators=2, trend="none", random_state=self.chance.randrange(100))
 
     def fit_arrays(self) -> None:
         self.model = self._regressor().fit(self.X, self.y)
@@ -56,10 +55,10 @@ class Use:
         self._regressor().fit(frame, self.y, sample_weight=abs(self.X[:, 3]) + 0.1)
 
     def fit_classes(self) -> None:
-        from scne import SCNRegressor
+        from scne import SCNEClassifier, SCNRegressor
 
         base = SCNRegressor.tuned(max_hidden=5, tuning_epochs=0.5)
-        plain_classifier(base, n_estimators=2, random_state=1).fit(self.X, self.y > 0).predict_proba(self.X)
+        SCNEClassifier(base, n_estimators=2, random_state=1).fit(self.X, self.y > 0).predict_proba(self.X)
 
     def fit_file(self) -> None:
         self._command("fit", "data.parquet", "--target", "y", *SMALL, "--checkpoint", "progress", "--out", "file.scne")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from scne.explain import GroupImportances, group_importances
 from scne.fitting import FittedNetworks, HeldOutSums, Member, MemberPlan, Trend
@@ -15,6 +16,10 @@ from scne.rows import ColumnScaling
 
 if TYPE_CHECKING:
     from scne.rows import Encoder
+
+
+class NotHeldError(ValueError, AttributeError):
+    """A fitted model does not hold what an attribute or a method needs; `hasattr` then says no."""
 
 
 class FittedAttributes:
@@ -71,8 +76,9 @@ class FittedAttributes:
         return self.fitted_.columns.data
 
     def _with_sums(self) -> FittedNetworks:
+        check_is_fitted(self)
         if self.fitted_.sums is None:
-            raise ValueError(
+            raise NotHeldError(
                 f"This {type(self).__name__} holds no Gram matrix: it was fitted with matrix_free=True, or loaded from "
                 "a file that was saved without it (save with with_system=True, or keep it with pickle or joblib)."
             )
@@ -202,7 +208,11 @@ class EnsembleAttributes(FittedAttributes):
         >>> rises["a"] > rises["b"] > 0.1 > abs(rises["c"])
         True
         """
-        return group_importances(self._with_sums())
+        model = self._with_sums()
+        try:
+            return group_importances(model)
+        except ValueError as error:
+            raise NotHeldError(str(error)) from None
 
     @property
     def admissible_nodes_(self) -> dict[str, NDArray[np.bool_]]:

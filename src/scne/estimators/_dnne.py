@@ -9,7 +9,7 @@ from scne.estimators.inputs._types import Groups, RandomState, Ridge
 class DNNERegressor(SCNERegressor):
     """A decorrelated ensemble of random networks (DNNE): the ensemble of `SCNERegressor` on RVFL networks.
 
-    Parameters and attributes are those of `SCNERegressor`, with defaults of the paper: a network for each group, and no
+    Parameters and attributes are those of `SCNERegressor`, with the paper's defaults: one network for each group, no
     trend. ``estimator=None`` is an ``RVFLRegressor`` without direct links. lambda is the SCNE paper's: the public DNNE
     code of 2014 doubles it, so its 0.55 is 1.1 here.
 

@@ -143,6 +143,8 @@ def from_content(content: Content) -> Any:
         has_groups=has_groups,
         ridge=0.0 if is_ensemble else float(network.ridge),
     )
+    if record["class"] == SINGLE_CLASSIFIER:
+        fitted = _as_ensemble(fitted)
     model.n_features_in_ = fitted.columns.n_columns
     if fitted.columns.names is not None:
         model.feature_names_in_ = np.array(fitted.columns.names, dtype=object)
@@ -190,7 +192,7 @@ def _unfitted(record: dict[str, Any], scne_version: str) -> Any:
         weight: dict[str, Any] = {"class_weight": stored.get("class_weight")}
         network = _network("SCNRegressor", {key: stored[key] for key in stored if key != "class_weight"}, scne_version)
         shared = {key: getattr(network, key) for key in ("device", "precision", "n_jobs", "random_state")}
-        return SCNEClassifier(network, n_estimators=1, trend="none", **weight, **shared)
+        return SCNEClassifier(network, n_estimators=1, trend="none", ridge=network.ridge, **weight, **shared)
     if name in NETWORKS:
         return _network(name, stored, scne_version)
     base: Any = field(record, "base", dict, type(None))
@@ -223,6 +225,14 @@ def _made(cls: Any, parameters: dict[str, Any], scne_version: str) -> Any:
         )
     # Parameters that the file lacks are younger than the file, and their defaults leave things as they were.
     return cls(**parameters)
+
+
+def _as_ensemble(fitted: FittedNetworks) -> FittedNetworks:
+    """A single network as an ensemble of one, whose error is that of its search."""
+    layer, search = fitted.members[0].layer, fitted.members[0].search
+    assert search is not None
+    error = search.training_curve[: max(1, layer.n_nodes)][-1:]
+    return replace(fitted, solved=replace(fitted.solved, solution=replace(fitted.solved.solution, error_history=error)))
 
 
 def _with_extras(fitted: FittedNetworks, document: dict[str, Any], may_read_files: bool) -> Columns:

@@ -119,8 +119,8 @@ def describe_model(source: Any) -> ModelSummary:
     >>> from scne import SCNERegressor, SCNRegressor
     >>> from scne.estimators import describe_model
     >>> X = np.random.default_rng(0).uniform(size=(200, 3))
-    >>> model = SCNERegressor(SCNRegressor(10), groups={"a": [0], "b": [1, 2]}, random_state=0).fit(X, X.sum(axis=1))
-    >>> summary = describe_model(model)
+    >>> model = SCNERegressor(SCNRegressor(10), groups={"a": [0], "b": [1, 2]}, networks="per group", random_state=0)
+    >>> summary = describe_model(model.fit(X, X.sum(axis=1)))
     >>> [(group.name, group.n_columns, group.n_nodes) for group in summary.groups], summary.solver
     ([('a', 1, 10), ('b', 2, 10)], 'cholesky')
     """

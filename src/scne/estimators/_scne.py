@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from scne.rows import FileRows
 
 NETWORKS = ("across", "per group")
-# Parameters of base models that all networks of an ensemble have in common.
-SHARED = frozenset({"scaling", "target_scaling", "validation_fraction", "search_rows"})
+# Parameters of base models that are those of the whole ensemble.
+SHARED = ("scaling", "target_scaling", "validation_fraction", "search_rows")
 
 
 class SCNERegressor(EnsembleAttributes, LearningRegressor):
@@ -224,17 +224,17 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
             if not isinstance(base, NetworkRegressor):
                 raise TypeError(f"estimator is {base!r}, but it must be an SCNRegressor, an RVFLRegressor or None.")
             base._for_group(None)._check_parameters()
-        # Networks that are searched say which rows are; those that are drawn need none.
         template = bases[0]
-        for base in bases:
+        for base in reversed(bases):
+            # Networks whose nodes are drawn need no rows to search on.
             if isinstance(base, SCNRegressor):
                 template = base
         for base in bases:
-            for name in SHARED.intersection(base.get_params(deep=False)):
-                if getattr(base, name) != getattr(template, name):
+            for name in SHARED:
+                mine, shared = getattr(base, name), getattr(template, name)
+                if name in base.get_params(deep=False) and mine != shared:
                     raise ValueError(
-                        f"The estimators have {name}={getattr(template, name)!r} and {name}={getattr(base, name)!r}, "
-                        f"but all networks share one {name}."
+                        f"The estimators have {name}={shared!r} and {name}={mine!r}, but all networks share one {name}."
                     )
         return template
 

@@ -6,6 +6,9 @@ A parameter decides nothing about predictions: what has none of its own any more
 from collections.abc import Mapping
 from typing import Any
 
+from scne.estimators._rvfl import RVFLRegressor
+from scne.estimators._scne import SHARED
+
 # One network for classes, which is an ensemble of one now.
 SINGLE_CLASSIFIER = "SCNClassifier"
 _GONE_OF_NETWORKS = (
@@ -30,8 +33,12 @@ def present_network(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
     """
     gone = (*_GONE_OF_NETWORKS, "direct_link") if name == "SCNRegressor" else _GONE_OF_NETWORKS
     parameters = {key: value for key, value in stored.items() if key not in gone}
-    if stored.get("clip_inputs") is False and stored.get("scaling", "0-1") == "0-1":
+    scaling = stored.get("scaling", "0-1")
+    if stored.get("clip_inputs") is False and _is_called(scaling, "0-1"):
         parameters["scaling"] = "min-max"
+    if name == "RVFLRegressor" and _is_called(scaling, "ramps"):
+        # Which they have no more: the columns beside the ramps are what is left.
+        parameters["scaling"] = "standard"
     return parameters
 
 
@@ -49,7 +56,23 @@ def present_ensemble(name: str, base: Any, stored: Mapping[str, Any]) -> tuple[A
         parameters["networks"] = "per group" if plain else "across"
     if parameters.get("trend", "auto") == "auto":
         parameters["trend"] = "none" if plain else "judged"
-    if base is not None and not isinstance(base, Mapping):
-        scalings = {key: stored[key] for key in ("scaling", "target_scaling") if stored.get(key) is not None}
-        base.set_params(**scalings)
+    bases = list(base.values()) if isinstance(base, Mapping) else [] if base is None else [base]
+    for key in SHARED:
+        holders = [one for one in bases if hasattr(one, key)]
+        if not holders:
+            continue
+        # Of several base models the first decided for all of them, unless the ensemble did.
+        first = getattr(holders[0], key)
+        value = first if stored.get(key) is None else stored[key]
+        if key == "scaling" and _is_called(value, "ramps") and any(isinstance(one, RVFLRegressor) for one in bases):
+            value = "standard"
+        elif key == "scaling" and _is_called(value, "0-1") and _is_called(first, "min-max"):
+            value = "min-max"
+        for one in holders:
+            setattr(one, key, value)
     return base, parameters
+
+
+def _is_called(value: Any, name: str) -> bool:
+    # A file may hold anything for a parameter, arrays too.
+    return isinstance(value, str) and value == name

@@ -87,19 +87,6 @@ def listening(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
-@contextmanager
-def also_listening(listener: Listener) -> Iterator[None]:
-    """The same beside whoever listens already; either may ask to stop."""
-    present = _listener.get()
-
-    def both(step: Progress) -> None:
-        if any([_asks_to_stop(one, step) for one in (present, listener)]):
-            raise StopIteration
-
-    with listening(both):
-        yield
-
-
 def announce(
     stage: str,
     done: int,

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from ensembles import plain_classifier, plain_ensemble, single_classifier
 
 from scne import (
     DNNERegressor,
     RVFLRegressor,
+    SCNEClassifier,
     SCNERegressor,
     SCNRegressor,
     load,
@@ -48,19 +48,25 @@ def folder() -> Path:
 
 
 def _array_models():
-    ensemble = SCNRegressor(2, direct_link=True, **_FEW)
+    ensemble, each = SCNRegressor(2, **_FEW), {"networks": "per group", "random_state": 0}
     return {
         "rvfl": RVFLRegressor(2, random_state=0),
-        "rvfl tanh": RVFLRegressor(2, direct_link=False, activation="tanh", clip_inputs=False, random_state=0),
+        "rvfl tanh": RVFLRegressor(2, direct_link=False, activation="tanh", scaling="min-max", random_state=0),
         "scn": SCNRegressor(3, validation_fraction=0.2, **_FEW),
-        "scn ramps": SCNRegressor(2, scaling="ramps", n_ramps=2, **_FEW),
-        "scne groups": plain_ensemble(ensemble, groups={"a": [0, 1], "b": slice(2, 3)}, random_state=0),
-        "scne jacobi": plain_ensemble(
-            RVFLRegressor(2), n_estimators=3, solver="jacobi", decorrelation=0.3, ridge=[0.1, 0.2, 0.3], random_state=0
+        "scn ramps": SCNRegressor(2, scaling="ramps", **_FEW),
+        "scne groups": SCNERegressor(ensemble, groups={"a": [0, 1], "b": slice(2, 3)}, trend="none", **each),
+        "scne jacobi": SCNERegressor(
+            RVFLRegressor(2),
+            n_estimators=3,
+            trend="none",
+            solver="jacobi",
+            decorrelation=0.3,
+            ridge=[0.1, 0.2, 0.3],
+            **each,
         ),
-        "scne line": plain_ensemble(SCNRegressor(2, **_FEW), groups=[[0, 2], (1,)], trend="linear", random_state=0),
+        "scne line": SCNERegressor(SCNRegressor(2, **_FEW), groups=[[0, 2], (1,)], trend="linear", **each),
         "scne tuned": SCNERegressor(
-            SCNRegressor.tuned(max_hidden=2, n_ramps=2, tuning_epochs=1),
+            SCNRegressor.tuned(max_hidden=2, tuning_epochs=1),
             n_estimators=2,
             groups={"a": {0, 2}, "b": np.array([1])},
             networks="across",
@@ -77,13 +83,14 @@ def _fitted_models():
     y = np.column_stack([X.sum(axis=1), X[:, 0] * X[:, 1]])
     for place, (name, model) in enumerate(_array_models().items()):
         yield name, model.fit(X, y if place % 2 else y[:, 0]), X[:5]
-    yield "classes", single_classifier(2, **_FEW).fit(X, np.where(X[:, 0] > 0.5, "high", "low")), X[:5]
+    single = SCNEClassifier(SCNRegressor(2, validation_fraction=0.2, **_FEW), n_estimators=1, trend="none")
+    yield "classes", single.fit(X, np.where(X[:, 0] > 0.5, "high", "low")), X[:5]
     labels = np.digitize(X[:, 1], [0.3, 0.7])
     base = SCNRegressor(2, validation_fraction=0.3, **_FEW)
     weights = {0: 1.0, 1: 2.0, 2: 1.0}
     yield (
         "classes of numbers",
-        plain_classifier(base, n_estimators=2, class_weight=weights, random_state=0).fit(X, labels),
+        SCNEClassifier(base, n_estimators=2, trend="none", class_weight=weights, random_state=0).fit(X, labels),
         X[:5],
     )
     yield "dates", _dated_model(), np.array([[2024.0, 5, 3, 0.5], [1999, 12, 31, 0.1]])
@@ -103,7 +110,7 @@ def _dated_model():
             "x": rng.random(n),
         }
     ).astype(float)
-    return SCNRegressor(2, dates="calendar", scaling="ramps", n_ramps=2, **_FEW).fit(frame, frame["x"] + frame["month"])
+    return SCNRegressor(2, scaling="ramps", **_FEW).fit(frame, frame["x"] + frame["month"])
 
 
 def file_table() -> pa.Table:
@@ -132,7 +139,8 @@ def file_path() -> Path:
 def _file_model():
     groups = {"numbers": ["size", "on"], "others": ["where", "seen"]}
     rows = open_rows(file_path(), target="y", groups=groups)
-    return plain_ensemble(SCNRegressor(2, validation_fraction=0.3, **_FEW), trend="judged", random_state=0).fit(rows)
+    base = SCNRegressor(2, validation_fraction=0.3, **_FEW)
+    return SCNERegressor(base, networks="per group", trend="judged", random_state=0).fit(rows)
 
 
 @cache

@@ -138,7 +138,7 @@ def read_networks(
         trend = replace(trend, target_shift=shelf.take_if_there("system.target_shift", n_outputs))
     elif is_ensemble:
         field(document, "system", dict, type(None))
-    members = tuple(Member(member.name, member.layer, rebuilt_search(member, is_ensemble)) for member in stored)
+    members = tuple(Member(member.name, member.layer, rebuilt_search(member)) for member in stored)
     own_groups = {member.name: member.layer.columns for member in members} if has_groups else {}
     groups = _read_column_groups(document, shelf, n_columns, own_groups) if is_ensemble else {}
     return FittedNetworks(

@@ -63,6 +63,7 @@ class StoredMember:
 
 
 CURVES = ("training_curve", "validation_curve", "scopes", "contractions")
+_OF_NODES = ("scopes", "contractions")
 
 
 def read_member(
@@ -117,15 +118,17 @@ def search_curves(search: BuiltNetwork | None) -> dict[str, NDArray[np.float64]]
     """The curves of a finished search, by name."""
     if search is None:
         return {}
-    return {name: curve for name in CURVES if (curve := getattr(search, name)) is not None}
+    curves = {name: curve for name in CURVES if (curve := getattr(search, name)) is not None}
+    # Of single networks that were loaded, scopes and contractions are not known.
+    return {name: curve for name, curve in curves.items() if name not in _OF_NODES or not np.isnan(curve).all()}
 
 
-def rebuilt_search(member: StoredMember, of_ensemble: bool) -> BuiltNetwork | None:
+def rebuilt_search(member: StoredMember) -> BuiltNetwork | None:
     """The finished search from which a stored network came; a single one is stored without scopes and contractions."""
     if member.stop_reason is None:
         return None
     curves = member.curves
-    if not of_ensemble:
+    if "training_curve" in curves and not any(name in curves for name in _OF_NODES):
         unknown = np.full(len(curves["training_curve"]), np.nan)
         curves = {"scopes": unknown, "contractions": unknown, **curves}
     missing = [name for name in CURVES if name not in curves and name != "validation_curve"]
