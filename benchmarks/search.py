@@ -47,7 +47,6 @@ def settings(nodes: int, criterion: str) -> SearchSettings:
         criterion=criterion,
         direct_link=False,
         ridge=0.0,
-        n_iter_no_change=None,
     )
 
 

@@ -27,14 +27,15 @@ class OlderModel:
     def fit(self, X, y):
         model = copy.deepcopy(self.model)
         base = model.estimator if isinstance(model, SCNERegressor) else model
-        settings, scaling_plan = base._settings, base._scaling_plan
+        member_plan, scaling_plan = base._member_plan, base._scaling_plan
 
         def older_plan(data, groups):
             dates = plausible_dates(find_dates(data.column_names), data.search.inputs) if self.dated else ()
             return replace(scaling_plan(data, groups), clip_inputs=self.limited, dates=dates)
 
-        with (
-            patch.object(base, "_settings", lambda: replace(settings(), direct_link=self.linked)),
-            patch.object(base, "_scaling_plan", older_plan),
-        ):
+        def linked_plan():
+            plan = member_plan()
+            return replace(plan, search=replace(plan.search, direct_link=self.linked))
+
+        with patch.object(base, "_member_plan", linked_plan), patch.object(base, "_scaling_plan", older_plan):
             return model.fit(X, y)

@@ -9,7 +9,7 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
 
-from scne.rows import ArrayRows, DataError, EncoderLearner, encoded_rows, input_statistics, open_rows
+from scne.rows import ArrayRows, DataError, EncoderLearner, column_statistics, encoded_rows, open_rows
 from scne.rows._encoded import read_ahead
 
 
@@ -89,7 +89,7 @@ def test_statistics_of_the_pass_equal_those_of_the_stripes(tmp_path, rows):
     files, learner = source(tmp_path)
     total = None
     for block in files.stripes(700):
-        part = input_statistics(block)
+        part = column_statistics(block.inputs, block.weights)
         total = part if total is None else total.combined(part)
     np.testing.assert_allclose(learner.statistics().mean, total.mean, rtol=1e-12)
     np.testing.assert_allclose(learner.statistics().squares, total.squares, rtol=1e-9)

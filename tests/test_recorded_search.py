@@ -24,7 +24,6 @@ SETTINGS = {
     "criterion": "paper",
     "direct_link": False,
     "ridge": 0.0,
-    "n_iter_no_change": None,
 }
 ORTHOGONAL = {"criterion": "orthogonal", "scope_search": "together"}
 # What is changed of the settings, and of the rows: how many, columns, outputs, weighted, some of them watched.
@@ -39,7 +38,7 @@ CASES = {
     "two outputs, orthogonal": ({**ORTHOGONAL, "ridge": 0.1}, {"q": 2}),
     "weights": ({}, {"weighted": True}),
     "weights, orthogonal": ({**ORTHOGONAL, "batch_size": 2}, {"weighted": True}),
-    "watched rows": ({"n_iter_no_change": 2, "max_hidden": 12}, {"watched": True}),
+    "watched rows": ({"max_hidden": 12}, {"watched": True}),
     "many columns": ({"max_hidden": 4}, {"d": 70, "n": 130}),
     "many columns, orthogonal": ({**ORTHOGONAL, "max_hidden": 4, "n_candidates": 17}, {"d": 100, "n": 130}),
     "more nodes than a program's": ({**ORTHOGONAL, "max_hidden": 18, "scopes": (1.0, 4.0), "ridge": 0.01}, {}),

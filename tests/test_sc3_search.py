@@ -24,7 +24,6 @@ DEFAULTS = {
     "criterion": "orthogonal",
     "direct_link": False,
     "ridge": 0.0,
-    "n_iter_no_change": None,
 }
 # Share of h'h off the span of the present nodes below which a candidate adds nothing that double precision can use.
 DEPENDENCE = np.finfo(float).eps ** 0.75
@@ -259,15 +258,6 @@ def test_it_stops_when_no_candidate_is_admissible():
     model = SCNRegressor(50, contraction=(0.6,), n_candidates=30, random_state=0).fit(X, noisy)
     assert model.stop_reason_ == StopReason.NO_CANDIDATE.value
     assert 1 <= model.n_hidden_ < 10
-
-
-def test_it_stops_when_watched_rows_gain_nothing():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(size=(120, 2))
-    y = (X[:, 0] + rng.standard_normal(120))[:, None]
-    found = build(X, y, validation=np.arange(84, 120), n_iter_no_change=4, max_hidden=60)
-    assert found.stop_reason is StopReason.NO_IMPROVEMENT
-    assert len(found.validation_curve) == np.argmin(found.validation_curve) + 1 + 4
 
 
 @pytest.mark.parametrize("reason", StopReason)

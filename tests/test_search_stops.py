@@ -24,7 +24,7 @@ def record_of(training, validation=()):
 
 
 def reason(training, validation=(), first_error=1.0, **changes):
-    settings = SimpleNamespace(**{"tol": 0.1, "max_hidden": 5, "n_iter_no_change": 2, **changes})
+    settings = SimpleNamespace(**{"tol": 0.1, "max_hidden": 5, **changes})
     return _reason_to_stop(
         record_of(training, validation), SimpleNamespace(training_error=lambda: first_error), settings
     )
@@ -39,19 +39,10 @@ def test_an_error_that_reaches_the_tolerance_ends_it():
 
 
 def test_as_many_nodes_as_are_allowed_end_it():
-    assert reason([0.5] * 4, n_iter_no_change=None) is None
+    assert reason([0.5] * 4) is None
     assert reason([0.5] * 5) is StopReason.MAX_HIDDEN
     assert reason([0.5] * 6) is StopReason.MAX_HIDDEN
     assert reason([0.1] * 5) is StopReason.TOLERANCE
-
-
-def test_nodes_that_do_not_help_on_validation_rows_end_it():
-    assert reason([0.5] * 3, [0.3, 0.4, 0.4]) is StopReason.NO_IMPROVEMENT
-    assert reason([0.5] * 3, [0.3, 0.4, 0.4], n_iter_no_change=3) is None
-    assert reason([0.5] * 3, [0.3, 0.4, 0.4], n_iter_no_change=None) is None
-    assert reason([0.5] * 3, [0.3, 0.2, 0.4]) is None
-    assert reason([0.5] * 2, [0.3, 0.3]) is None
-    assert reason([0.5] * 3) is None  # nothing is watched
 
 
 def test_the_best_prefix_on_validation_rows_is_kept_and_the_rest_is_known():

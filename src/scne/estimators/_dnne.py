@@ -1,5 +1,7 @@
 """DNNE: the ensemble on RVFL networks."""
 
+from functools import partial
+
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scne import SCNERegressor
@@ -22,6 +24,8 @@ class DNNERegressor(SCNERegressor):
     >>> model.score(X, np.sin(X[:, 0])) > 0.999
     True
     """
+
+    _default_estimator = partial(RVFLRegressor, direct_link=False)
 
     def __init__(
         self,
@@ -59,10 +63,6 @@ class DNNERegressor(SCNERegressor):
             n_jobs=n_jobs,
             random_state=random_state,
         )
-
-    @staticmethod
-    def _default_estimator() -> NetworkRegressor:
-        return RVFLRegressor(direct_link=False)
 
     @staticmethod
     def _paper_estimator(max_hidden: int) -> NetworkRegressor:

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from numbers import Real
 from typing import Self
 
 from numpy.typing import ArrayLike
@@ -16,7 +17,6 @@ from scne.fitting import (
     MOST_ERRORS,
     MemberPlan,
     WeightSettings,
-    as_float,
     check_gram_fits,
     check_integer,
     check_threads,
@@ -169,9 +169,8 @@ class LearningRegressor(FittedRegressor):
         return self
 
 
-def check_forgetting(value: object) -> float:
+def check_forgetting(value: float) -> float:
     """A number above 0 and up to 1."""
-    number = as_float(value)
-    if number is None or not 0.0 < number <= 1.0:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value <= 1:
         raise ValueError(f"forgetting is {value!r}, but it must be a number above 0 and not above 1.")
-    return number
+    return float(value)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scne.estimators._network import NetworkRegressor
 from scne.estimators.inputs._types import RandomState
 from scne.fitting import (
+    BASIS_BYTES,
     LARGEST,
     LARGEST_RIDGE,
     LARGEST_SCOPE,
@@ -16,7 +17,6 @@ from scne.fitting import (
     check_choice,
     check_increasing,
     check_integer,
-    check_pool_fits,
     check_real,
     check_threads,
 )
@@ -198,8 +198,13 @@ class SCNRegressor(NetworkRegressor):
         super()._check_parameters()
         self._member_plan()
         check_real("tuning_epochs", self.tuning_epochs, below=LARGEST["tuning_epochs"] + 1)
-        if self.batch_size > 1 and self.criterion == "orthogonal":
-            check_pool_fits(self.n_candidates)
+        needed = 16.0 * self.n_candidates**2
+        if self.batch_size > 1 and self.criterion == "orthogonal" and needed > BASIS_BYTES:
+            raise ValueError(
+                f"n_candidates is {self.n_candidates:,}, and with batch_size above 1 the products of all pairs of them "
+                f"take {needed / 1e9:.2g} GB, above {BASIS_BYTES / 1e9:.2g} GB: use at most "
+                f"{int((BASIS_BYTES / 16) ** 0.5):,} candidates, or batch_size=1."
+            )
         if self.validation_fraction is not None:
             check_real("validation_fraction", self.validation_fraction, below=1.0, open_left=True)
         if self.search_rows is not None:
@@ -218,7 +223,6 @@ class SCNRegressor(NetworkRegressor):
             criterion=check_choice("criterion", self.criterion, CRITERIA),
             direct_link=False,
             ridge=check_real("ridge", self.ridge, below=LARGEST_RIDGE),
-            n_iter_no_change=None,
             pool=check_choice("pool", self.pool, POOLS),
         )
         pool_rows = SPARSE_POOL_ROWS if search.pool == "sparse" else None

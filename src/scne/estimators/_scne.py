@@ -1,10 +1,10 @@
 """SCNE: the ensemble on stochastic configuration networks."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -143,6 +143,8 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     (True, True)
     """
 
+    _default_estimator: ClassVar[Callable[[], NetworkRegressor]] = SCNRegressor.tuned
+
     def __init__(
         self,
         estimator: NetworkRegressor | None = None,
@@ -183,8 +185,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         """An ensemble with the settings of the paper (sections 2.1, 3.3 and 4.4).
 
         Sigmoid networks under the paper's own criterion, every scope tried from the smallest, inputs and target
-        scaled to 0-1, lambda = 0.1, at most 10 sweeps of block Gauss-Seidel. The paper runs with r = 0 and, after
-        section 3.3, with r = 0.1; the second is the default here. Further settings override.
+        scaled to 0-1, lambda = 0.1, at most 10 sweeps of block Gauss-Seidel; r = 0.1, or 0. Further settings override.
         """
         defaults: dict[str, Any] = {
             "groups": groups,
@@ -210,10 +211,6 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
             target_scaling="0-1",
             search_rows=None,
         )
-
-    @staticmethod
-    def _default_estimator() -> NetworkRegressor:
-        return SCNRegressor.tuned()
 
     def _template(self) -> NetworkRegressor:
         check_integer("n_estimators", self.n_estimators, 1)
@@ -244,7 +241,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
             if not self.estimator:
                 raise ValueError("estimator is an empty mapping, but it must name a base model for every group.")
             return {str(name): base for name, base in self.estimator.items()}
-        return {None: self._default_estimator() if self.estimator is None else self.estimator}
+        return {None: type(self)._default_estimator() if self.estimator is None else self.estimator}
 
     def _plans_of(self, names: list[str]) -> tuple[MemberPlan, ...]:
         """One plan for each network."""

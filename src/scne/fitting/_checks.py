@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence, Sized
+from contextlib import suppress
 from numbers import Integral, Real
 from operator import lt
 
@@ -53,7 +54,11 @@ def check_real(
     name: str, value: object, least: float = 0.0, below: float = float("inf"), open_left: bool = False
 ) -> float:
     """`value` when it is a number in [least, below), or in (least, below)."""
-    number = as_float(value)
+    number = None
+    if isinstance(value, Real) and not isinstance(value, bool):
+        # Whole numbers may be too large for it.
+        with suppress(OverflowError):
+            number = float(value)
     if number is None or not least <= number < below or (open_left and number == least):
         lower = f"above {least:g}" if open_left else f"of at least {least:g}"
         upper = "" if below == float("inf") else f" and below {below:.6g}"
@@ -74,16 +79,6 @@ def check_increasing(name: str, values: Iterable[float], below: float = float("i
         upper = "" if below == float("inf") else f" below {below:g}"
         raise ValueError(f"{name} is {_shown(values)}, but it must be a list of increasing positive numbers{upper}.")
     return numbers
-
-
-def as_float(value: object) -> float | None:
-    """A number as a float; None for what is none, or too large to be one."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return None
 
 
 def _shown(value: object) -> str:
@@ -170,17 +165,6 @@ def check_gram_fits(sizes: Sequence[int], matrix_free: bool = False) -> None:
         f"but this machine has {memory / 1e9:,.0f} GB of memory: at most {most:,} nodes in all networks would fit; "
         "use fewer networks (n_estimators), or smaller ones (max_hidden, n_hidden)."
     )
-
-
-def check_pool_fits(n_candidates: int) -> None:
-    """Refuse pools whose candidates' products with each other, from which a batch of nodes is taken, are too many."""
-    needed = 16.0 * n_candidates**2
-    if needed > BASIS_BYTES:
-        raise ValueError(
-            f"n_candidates is {n_candidates:,}, and with batch_size above 1 the products of all pairs of them take "
-            f"{needed / 1e9:.2g} GB, above {BASIS_BYTES / 1e9:.2g} GB: use at most "
-            f"{int((BASIS_BYTES / 16) ** 0.5):,} candidates, or batch_size=1."
-        )
 
 
 LEAST = 1.0 / MOST

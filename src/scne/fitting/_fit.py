@@ -58,7 +58,10 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         Opened and closed here.
     checkpoint : Checkpoint or None
     """
-    check_gram_fits(plan.largest_layers, plan.matrix_free)
+    sizes = []
+    for network, group in zip(plan.networks, plan.groups, strict=True):
+        sizes.append(network.largest_layer(len(group.columns)))
+    check_gram_fits(sizes, plan.matrix_free)
     # Hold rows out of the search, to choose the number of nodes, lambda and the ridges on, and to calibrate with.
     held_out_places = None
     if data.watched is None and plan.validation_fraction is not None:
@@ -76,7 +79,8 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         # Scale columns and targets, build the hidden layers (SC-III, or drawn), sum the rows: G, g, y'y of Eq. (25).
         site = open_site(plan, data, held_out_places, engine, checkpoint)
         members = build_members(plan, site)
-        site.clear()
+        # Scaled rows of the search, which no further network needs.
+        site._prepared.clear()
         if data.encoder is not None:
             release_memory()
         layers = list(map(attrgetter("layer"), members))
@@ -204,11 +208,6 @@ class BuildingSite:
                 self._prepared.clear()
                 self._prepared[key] = scaling, rows
             return self._prepared[key]
-
-    def clear(self) -> None:
-        """Let go of scaled rows that no further network needs."""
-        with self._guard:
-            self._prepared.clear()
 
     def keep(self, stage: str, nodes: ChosenNodes) -> None:
         """Keep a network's nodes now and then."""

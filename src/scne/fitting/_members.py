@@ -28,13 +28,12 @@ from scne.rows import (
     ColumnStatistics,
     RowBlock,
     RowSource,
+    column_statistics,
     content_keys,
-    input_statistics,
     is_foreign,
     learn_scaling,
     like,
     namespace_of,
-    target_statistics,
     to_numpy,
 )
 
@@ -106,7 +105,7 @@ def _all_statistics(rows: AnyRows, engine: Engine, checkpoint: Checkpoint | None
 
 def block_statistics(block: RowBlock) -> list[BlockStatistics]:
     """Statistics of a block's inputs and targets, as a list of one: the kernel of the scaling pass."""
-    return [(input_statistics(block), target_statistics(block))]
+    return [(column_statistics(block.inputs, block.weights), column_statistics(block.targets, block.weights))]
 
 
 def combined_statistics(left: BlockStatistics, right: BlockStatistics) -> BlockStatistics:
@@ -146,23 +145,20 @@ def validation_rows(rows: ArrayRows, fraction: float, seed: int) -> NDArray[np.i
     xp = namespace_of(rows.inputs)
     counted = None if rows.weights is None else xp.nonzero(rows.weights)[0]
     n = rows.n_rows if counted is None else counted.shape[0]
-    if n < FEWEST_TO_HOLD_OUT or not _differ(rows.inputs, counted, n):
+    n_different = 0
+    # The first ones nearly always tell. A device takes as long to be told what to do with few rows as with many.
+    for first in (min(n, _LOOKED_AT_FIRST), n):
+        inputs = rows.inputs[:first, :] if counted is None else xp.take(rows.inputs, counted[:first], axis=0)
+        keys = content_keys(to_numpy(inputs) if first < n else inputs)
+        n_different = namespace_of(keys).unique_values(keys).shape[0]
+        if n_different >= FEWEST_TO_HOLD_OUT:
+            break
+    if n_different < FEWEST_TO_HOLD_OUT:
         return None
     share = min(max(1, round(fraction * n)), n - 1)
     # Drawn here, so that the same rows are held out wherever they live.
     drawn = np.random.default_rng(seed).permutation(n)[:share]
     return drawn if counted is None else to_numpy(xp.take(counted, like(drawn, counted), axis=0))
-
-
-def _differ(inputs: Array, counted: Array | None, n: int) -> bool:
-    """Whether enough of the rows that count differ from each other; the first ones nearly always tell."""
-    for first in (min(n, _LOOKED_AT_FIRST), n):
-        rows = inputs[:first, :] if counted is None else namespace_of(inputs).take(inputs, counted[:first], axis=0)
-        # A device takes as long to be told what to do with few rows as with many.
-        keys = content_keys(to_numpy(rows) if first < n else rows)
-        if namespace_of(keys).unique_values(keys).shape[0] >= FEWEST_TO_HOLD_OUT:
-            return True
-    return False
 
 
 def ensemble_system(

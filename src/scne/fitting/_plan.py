@@ -95,11 +95,3 @@ class FitPlan:
     named_groups: dict[str, NDArray[np.intp]] = field(default_factory=dict)
     matrix_free: bool = False
     basis_bytes: float = BASIS_BYTES
-
-    @property
-    def largest_layers(self) -> list[int]:
-        """The most outputs of each network's hidden layer."""
-        sizes = []
-        for network, group in zip(self.networks, self.groups, strict=True):
-            sizes.append(network.largest_layer(len(group.columns)))
-        return sizes

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from scne.fitting._calibration import HeldOutOutputs
 
 
+_WITHOUT = "fit without a linear trend (trend='none')"
 # Numbers that are scaled, or whose statistics are taken, at a time.
 _NUMBERS_AT_A_TIME = 1 << 20
 # Ridges that are tried, relative to the mean diagonal of the columns' Gram matrix.
@@ -116,7 +117,9 @@ def learn_line(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> tuple
     targets = rows.targets[chosen]
     counts = np.ones(len(targets)) if rows.weights is None else np.asarray(rows.weights[chosen], dtype=np.float64)
     total = float(len(targets)) if rows.weights is None else float(np.sum(counts))
-    scaling = _standard(_statistics(rows, places))
+    statistics = _statistics(rows, places)
+    check_input_sizes(statistics, "standard", way_out=_WITHOUT)
+    scaling = learn_scaling(statistics, "standard", clip=True)
     columns = _filled(np.empty((len(targets), rows.n_columns)), rows, places, scaling)
     columns -= counts @ columns / total
     left = targets - counts @ targets / total
@@ -131,11 +134,6 @@ def learn_line(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> tuple
     del gram
     columns = _filled(np.empty((len(targets), rows.n_columns)), rows, places, scaling)
     return Trend(scaling, weights), counts @ (targets - columns @ weights) / total
-
-
-def _standard(statistics: ColumnStatistics) -> ColumnScaling:
-    check_input_sizes(statistics, "standard", way_out="fit without a linear trend (trend='none')")
-    return learn_scaling(statistics, "standard", clip=True)
 
 
 def _statistics(rows: ArrayRows, places: NDArray[np.intp] | None) -> ColumnStatistics:
@@ -165,7 +163,9 @@ def _filled(
 
 def _line_on_device(rows: ArrayRows) -> tuple[Trend, NDArray[np.float64]]:
     assert rows.targets is not None
-    scaling = _standard(column_statistics(rows.inputs, rows.weights))
+    statistics = column_statistics(rows.inputs, rows.weights)
+    check_input_sizes(statistics, "standard", way_out=_WITHOUT)
+    scaling = learn_scaling(statistics, "standard", clip=True)
     columns, targets = _links(scaling).outputs(rows.inputs), rows.targets
     xp = namespace_of(columns)
     counts = xp.ones_like(columns[:, 0]) if rows.weights is None else cast(rows.weights, "float64")

@@ -99,9 +99,6 @@ def _reason_to_stop(record: "Record", basis: Basis, settings: SearchSettings) ->
         return StopReason.TOLERANCE
     if record.size >= settings.max_hidden:
         return StopReason.MAX_HIDDEN
-    patience = settings.n_iter_no_change
-    if patience is not None and record.validation and record.size - record.best_prefix >= patience:
-        return StopReason.NO_IMPROVEMENT
     return None
 
 

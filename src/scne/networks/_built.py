@@ -14,7 +14,7 @@ class StopReason(Enum):
     MAX_HIDDEN = "the largest number of hidden nodes was reached (max_hidden)"
     TOLERANCE = "the training error fell to the tolerance (tol)"
     NO_CANDIDATE = "no candidate was admissible for any scope and contraction, or all depended on present nodes"
-    NO_IMPROVEMENT = "the validation error had not improved for n_iter_no_change nodes"
+    NO_IMPROVEMENT = "the validation error had not improved for a while"
     ASKED = "a callback or listener asked to stop"
 
 
@@ -33,7 +33,6 @@ class SearchSettings:
     criterion: str
     direct_link: bool
     ridge: float
-    n_iter_no_change: int | None
     pool: str = "uniform"
 
 

@@ -6,6 +6,7 @@ nothing has to be copied between processes. The same seed and rows give the same
 because neither the stripes nor the order of the additions depend on that number.
 """
 
+import math
 import os
 import threading
 from collections import deque
@@ -261,10 +262,12 @@ class ThreadEngine(Engine):
         try:
             while run := tuple(islice(rest, run_length)):
                 size = 0.0
-                for item in run:
-                    size += getattr(item, "nbytes", 0)
+                if self.in_flight_bytes < math.inf:
+                    for item in run:
+                        size += getattr(item, "nbytes", 0)
+                    del item
                 running.append((self._pool.submit(list, map(kernel, run)), size))
-                del run, item
+                del run
                 n_bytes += size
                 # Before the next one is asked for, which may have to be read.
                 while running and (len(running) > 2 * self.n_threads or n_bytes + size > self.in_flight_bytes):

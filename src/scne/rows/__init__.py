@@ -57,10 +57,8 @@ from scne.rows._scaling import FULL_DEVIATIONS, INPUT_SCALINGS, SCALINGS, Column
 from scne.rows._scaling_learner import (
     ColumnStatistics,
     column_statistics,
-    input_statistics,
     learn_ramps,
     learn_scaling,
-    target_statistics,
 )
 
 if TYPE_CHECKING:
@@ -137,7 +135,6 @@ __all__ = [
     "encoded_rows",
     "find_dates",
     "identity_of_files",
-    "input_statistics",
     "irregular",
     "is_foreign",
     "is_numpy",
@@ -160,7 +157,6 @@ __all__ = [
     "row_keys",
     "sample_positions",
     "stacked",
-    "target_statistics",
     "to_numpy",
     "weight_facts",
     "whole_dates",

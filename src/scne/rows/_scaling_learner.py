@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.rows._arrays import Array, cast, is_foreign, is_numpy, like, namespace_of, to_numpy
-from scne.rows._blocks import ArrayRows, RowBlock
+from scne.rows._blocks import ArrayRows
 from scne.rows._scaling import ColumnScaling, RampScaling
 
 # Many rows can tell finer pieces apart than few. The ramps of all columns together are limited, because the cost of a
@@ -199,17 +199,6 @@ def _statistics_on_device(values: Array, weights: Array | None) -> ColumnStatist
     largest = xp.max(xp.where(there, values, like(-np.inf, values)), axis=0)
     described = to_numpy(xp.stack([mean, squares, smallest, largest]))
     return ColumnStatistics(float(weight), *described)
-
-
-def input_statistics(block: RowBlock) -> ColumnStatistics:
-    """Statistics of a block's inputs: the kernel of the scaling pass."""
-    return column_statistics(block.inputs, block.weights)
-
-
-def target_statistics(block: RowBlock) -> ColumnStatistics:
-    """Statistics of a block's targets."""
-    assert block.targets is not None
-    return column_statistics(block.targets, block.weights)
 
 
 def learn_scaling(statistics: ColumnStatistics, method: str, clip: bool = False) -> ColumnScaling:

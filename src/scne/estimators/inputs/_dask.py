@@ -197,7 +197,6 @@ def _gaps(block: RowBlock) -> dict[str, _Gap]:
 
 
 def _refuse_gaps(looks: list[_Look], n_rows: int, names: list[str] | None) -> None:
-
     for argument in ("X", "y", "sample_weight"):
         gaps = [look.gaps[argument] for look in looks if argument in look.gaps]
         if gaps:
@@ -339,16 +338,13 @@ def predict_lazily(model: "FittedRegressor", X: Array) -> Any:
     lean.fitted_, lean.n_jobs = replace(model.fitted_, sums=None, held_out=None), 1
     shared = dask.delayed(lean, pure=False, traverse=False)
     widths = () if model.fitted_.columns.flat_target else (model.n_outputs_,)
-    task = dask.delayed(_predict_piece)
-    outputs = [
-        da.from_delayed(task(shared, piece, widths), (length, *widths), dtype=np.float64)
-        for piece, length in zip(pieces, lengths, strict=True)
-    ]
+    outputs = []
+    for piece, length in zip(pieces, lengths, strict=True):
+        said = dask.delayed(_predict_piece)(shared, piece, widths)
+        outputs.append(da.from_delayed(said, (length, *widths), dtype=np.float64))
     return da.concatenate(outputs, allow_unknown_chunksizes=True)
 
 
 def _predict_piece(model: "FittedRegressor", piece: Array, widths: tuple[int, ...]) -> Array:
-    if len(piece) == 0:
-        return np.empty((0, *widths))
     with single_threaded_blas():
-        return model.predict(piece)
+        return model.predict(piece) if len(piece) else np.empty((0, *widths))

@@ -163,7 +163,8 @@ def check_prediction_inputs(estimator: BaseEstimator, X: Array) -> Any:
     refuse_unfit_arrays("X", X)
     with _naming_columns(X, "X"):
         checked = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
-    _refuse_gaps("X", checked, getattr(estimator, "feature_names_in_", None))
+    if not all_finite(checked):
+        _refuse_gaps("X", checked, getattr(estimator, "feature_names_in_", None))
     return checked
 
 
@@ -247,8 +248,6 @@ def _checked_weights(
 
 def _refuse_gaps(name: str, values: np.ndarray, column_names: Sequence[str] | None) -> None:
     """NaN and infinity are refused by column, so that the user knows where to look."""
-    if all_finite(values):
-        return
     finite = np.isfinite(values)
     row, column = np.argwhere(~finite)[0]
     what = "NaN" if np.isnan(values[row, column]) else "infinity (inf)"
@@ -279,7 +278,7 @@ def check_target(name: str, y: Array | None) -> None:
         if example is None:
             return
         raise ValueError(f"{name} holds text such as {str(example)!r}, but a target must be numbers.") from error
-    if numbers is not None and numbers.size and numbers.ndim <= 2:
+    if numbers is not None and numbers.size and numbers.ndim <= 2 and not all_finite(numbers):
         _refuse_gaps(name, numbers.reshape(len(numbers), -1), None)
 
 
@@ -289,7 +288,7 @@ def _naming_columns(X: Array, argument: str) -> Iterator[None]:
     if type(X).__name__ == "LazyFrame":
         raise TypeError(f"{argument} is a lazy frame, whose rows are not read yet; pass {argument}.collect() instead.")
     # Some frames turn dates into numbers without a word: nanoseconds since 1970 are no feature.
-    dated = _first_date_column(X)
+    dated = _first_date_column(X) if hasattr(X, "dtypes") else None
     if dated is not None:
         raise ValueError(no_numbers(dated, argument))
     try:
@@ -318,10 +317,7 @@ def _column_names(X: Array) -> list[Any]:
 
 
 def _first_date_column(X: Array) -> str | None:
-    kinds = getattr(X, "dtypes", None)
-    if kinds is None or not _column_names(X):
-        return None
-    for name, kind in zip(_column_names(X), kinds, strict=False):
+    for name, kind in zip(_column_names(X), X.dtypes, strict=False):
         if str(kind).lower().startswith(("date", "time", "duration")):
             return str(name)
     return None
