@@ -119,7 +119,8 @@ def solve_weights(system: LinearSystem, settings: WeightSettings, held_out: Held
         name = choose_solver(system, ridge) if settings.solver == "auto" else settings.solver
         if name == "naive":
             decorrelation = 0.0
-        _log.debug("solver %s, decorrelation (lambda) %.6g, ridge %s", name, decorrelation, ridge)
+        ridges = ", ".join(map("{:.4g}".format, ridge))
+        _log.debug("solver %s, decorrelation (lambda) %.6g, ridge %s", name, decorrelation, ridges)
         if name == "jacobi" and isinstance(system, EnsembleSystem):
             _warn_of_divergence(system, decorrelation, ridge)
         solver = make_solver(name, max_iter=settings.max_iter, tol=settings.tol, step_tol=STEP_TOL)
