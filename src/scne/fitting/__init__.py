@@ -38,7 +38,6 @@ from scne.fitting._members import (
     statistics_to_store,
     stored_statistics,
 )
-from scne.fitting._memory import _building
 from scne.fitting._memory_plan import MemoryPlan, plan_memory
 from scne.fitting._plan import FitPlan, MemberPlan, ScalingPlan, TrendMode
 from scne.fitting._probabilities import (
@@ -96,7 +95,6 @@ __all__ = [
     "Trend",
     "TrendMode",
     "WeightSettings",
-    "_building",
     "around",
     "block_statistics",
     "check_choice",
