@@ -17,9 +17,9 @@ from sklearn.exceptions import NotFittedError
 import scne
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
 from scne.estimators._regressor import draw_seed
+from scne.fitting._fit import BuildingSite
 from scne.fitting._growing import grown_members
 from scne.fitting._members import validation_rows
-from scne.fitting._fit import BuildingSite
 from scne.ncl import EnsembleSystem, decorrelation_limit
 from scne.networks import admissible_nodes
 from scne.passes import ThreadEngine, listening
