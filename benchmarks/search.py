@@ -14,12 +14,13 @@ import statistics
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
 from scne.networks import SearchSettings, build_network, prepare_search
 from scne.passes import ThreadEngine, available_threads, single_threaded_blas, stripe_rows
-from scne.rows import ArrayRows, ColumnStatistics, input_statistics, learn_scaling, target_statistics
+from scne.rows import ArrayRows, ColumnStatistics, RowBlock, column_statistics, learn_scaling
 
 COLUMNS, CANDIDATES = 12, 100
 SCOPES = (0.5, 1.0, 3.0, 5.0, 7.0, 9.0, 15.0, 25.0, 50.0, 100.0, 150.0, 200.0)
@@ -50,13 +51,19 @@ def settings(nodes: int, criterion: str) -> SearchSettings:
     )
 
 
+def _statistics(part: str, block: RowBlock) -> ColumnStatistics:
+    return column_statistics(getattr(block, part), block.weights)
+
+
 def search(rows: ArrayRows, nodes: int, criterion: str) -> tuple[float, int]:
     """Seconds of the whole search, scaling included, and the pools that it scored."""
     start = time.perf_counter()
     with ThreadEngine(available_threads()) as engine:
         step = stripe_rows(rows.n_rows)
-        inputs = engine.reduce(input_statistics, rows.stripes(step), ColumnStatistics.combined)
-        targets = engine.reduce(target_statistics, rows.stripes(step), ColumnStatistics.combined)
+        inputs, targets = (
+            engine.reduce(partial(_statistics, part), rows.stripes(step), ColumnStatistics.combined)
+            for part in ("inputs", "targets")
+        )
         prepared = prepare_search(
             rows, np.arange(COLUMNS), learn_scaling(inputs, "0-1"), learn_scaling(targets, "standard"), engine
         )
