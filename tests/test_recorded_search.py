@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -157,29 +156,6 @@ def test_recorded_kernels_find_the_same_network(searched, case):
 
 def test_a_search_that_was_cut_goes_on_as_it_would_have(searched):
     assert searched["cut"]["recorded"] == searched["cut"]["resumed"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "recorded"),
-    [
-        ({}, True),
-        ({"criterion": "orthogonal"}, True),
-        ({**ORTHOGONAL, "batch_size": 3}, True),
-        ({"criterion": "orthogonal", "batch_size": 3}, False),  # which scope will be asked for is not known ahead
-        ({"scope_search": "together", "batch_size": 3}, False),  # the paper ranks a pool once
-        ({"direct_link": True}, False),
-        ({**ORTHOGONAL, "direct_link": True}, False),
-    ],
-)
-def test_which_searches_are_recorded(changes, recorded):
-    from scne.networks import SearchSettings
-    from scne.networks.gpu._basis import _search_plan
-
-    settings = SearchSettings(**{**SETTINGS, **changes})
-    plan = _search_plan(SimpleNamespace(inputs=np.ones((9, 3))), settings)
-    assert (plan is not None) == recorded
-    if plan is not None:
-        assert plan.projected == (settings.criterion == "orthogonal")
 
 
 def test_cases_reach_what_they_are_for(searched):
