@@ -536,3 +536,18 @@ def test_large_files_are_told_apart_by_stretches_of_them(tmp_path, monkeypatch):
     before = content()
     changed(next(p for p in range(size // 2 - 8, size) if path.read_bytes()[p : p + 1] in b"0123456"))
     assert content() == before
+
+
+def test_a_stretch_is_sixteen_kilobytes(tmp_path, monkeypatch):
+    monkeypatch.setattr("scne.rows._identity._WHOLE_BYTES", 0)
+    monkeypatch.setattr("scne.rows._identity._MOST_STRETCHES", 2)
+    path = tmp_path / "a.csv"
+    path.write_text("a,y\n" + "1,2\n" * 20_000)
+    held = path.read_bytes()
+
+    def content(place):
+        path.write_bytes(held[:place] + b"9" + held[place + 1 :])
+        return identity_of_files(open_rows(path, target="y"))["data content"]
+
+    places = [8, 16_380, 16_384, len(held) - 16_388, len(held) - 16_384, len(held) - 2]
+    assert [content(place) != content(40_000) for place in places] == [True, True, False, False, True, True]

@@ -1,5 +1,8 @@
 """Other array libraries: the same kernels on PyTorch and array-api-strict give what they give on NumPy."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from ensembles import plain_classifier, plain_ensemble, single_classifier
@@ -8,7 +11,8 @@ from scne import DNNERegressor, RVFLRegressor, SCNEClassifier, SCNERegressor, SC
 from scne.fitting._calibration import HeldOutOutputs, kept_errors
 from scne.fitting._members import validation_rows
 from scne.fitting._trend import blended
-from scne.networks import prepare_search
+from scne.networks import SearchSettings, prepare_search
+from scne.networks.gpu._basis import _search_plan
 from scne.passes import DeviceEngine, ThreadEngine
 from scne.rows import (
     ArrayRows,
@@ -573,3 +577,25 @@ def test_regressors_are_scored_wherever_rows_and_targets_are(make, name, q):
             for put_y in (np.asarray, make):
                 given = None if held is None else put_y(held)
                 assert model.score(put_X(X), put_y(y), given) == pytest.approx(wanted, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "recorded"),
+    [
+        ({}, True),
+        ({"criterion": "orthogonal"}, True),
+        ({"criterion": "orthogonal", "scope_search": "together", "batch_size": 3}, True),
+        ({"criterion": "orthogonal", "batch_size": 3}, False),  # which scope will be asked for is not known ahead
+        ({"scope_search": "together", "batch_size": 3}, False),  # the paper ranks a pool once
+        ({"direct_link": True}, False),
+        ({"criterion": "orthogonal", "direct_link": True}, False),
+    ],
+)
+def test_which_searches_are_recorded(changes, recorded):
+    """With kernels of their own, where there are any: searches whose pools are known ahead, without other columns."""
+    settings = SearchSettings(6, 0.0, 12, 1, (1.0, 5.0), (0.9, 0.99), "first", "tanh", "paper", False, 0.0)
+    settings = replace(settings, **changes)
+    plan = _search_plan(SimpleNamespace(inputs=np.ones((9, 3))), settings)
+    assert (plan is not None) == recorded
+    if plan is not None:
+        assert plan.projected == (settings.criterion == "orthogonal")

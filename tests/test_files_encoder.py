@@ -15,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scne.rows import DataError, Encoder, EncoderLearner, column_statistics, open_rows
+from scne.rows._encoder_checks import check_encodings
+from scne.rows._encodings import DateEncoding
 from scne.rows._level_counts import MOST_LEVELS, LevelCounts
 
 
@@ -339,3 +341,44 @@ def test_thirty_two_levels_are_kept_unless_told_otherwise(tmp_path):
     encoder = encoder_of(tmp_path, {"c": texts})
     assert len(encoder.encodings[0].levels) == 32
     assert len(encoder.names) == 33
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_rows_are_counted_as_they_are_learned_from(tmp_path, weight):
+    rows = mixed_table(100)
+    pq.write_table(rows, tmp_path / "a.parquet")
+    learner = learned(tmp_path / "a.parquet", rows=30, target="y", weight=weight)
+    weights = rows["w"].to_numpy() if weight else np.ones(100)
+    assert (learner.n_rows, learner.weight) == (np.count_nonzero(weights), weights.sum())
+    assert learner.combined(learner).n_rows == 2 * learner.n_rows
+
+
+@pytest.mark.parametrize(
+    ("parts", "fills"),
+    [
+        (["month"], (6.0,)),
+        (("month", "month"), (6.0, 6.0)),
+        (("century",), (20.0,)),
+        (("month",), [6.0]),
+        (("month",), ()),
+        (("month",), (6.0, 7.0)),
+        (("month",), (np.nan,)),
+        (("month", "hour"), (6.0, "noon")),
+    ],
+)
+def test_parts_of_dates_that_no_rows_give_are_refused(parts, fills):
+    check_encodings((DateEncoding("when", ("month", "hour"), (6.0, 12.0), True),))
+    with pytest.raises(ValueError, match="the parts of date 'when' are not calendar parts with a mean each"):
+        check_encodings((DateEncoding("when", parts, fills, True),))
+
+
+@pytest.mark.parametrize(
+    ("families", "hours"),
+    [((("when", "timestamp, zone Asia/Kolkata"),), [5.5, 11.5, 4.5]), ((), [0.0, 6.0, 23.0])],
+    ids=["known", "unknown"],
+)
+def test_dates_of_tables_are_read_in_the_zone_of_the_fit(families, hours):
+    moments = pa.array([datetime.datetime(2024, 1, 1, hour) for hour in (0, 6, 23)], pa.timestamp("us", "UTC"))
+    date = DateEncoding("when", ("hour",), (0.0,), False)
+    encoder = Encoder((date,), (("g", ("when",)),), "indicator", (), families)
+    assert encoder.transform(pa.table({"when": moments}))[:, 0].tolist() == hours

@@ -116,6 +116,14 @@ class TestDamage:
             writer.write_table(big)
         refused(path, path, "pyarrow.ipc.new_file")
 
+    def test_arrow_with_texts_that_are_not_unicode(self, tmp_path):
+        path = tmp_path / "a.arrow"
+        rows = pa.table({"c": ["abcd"] * 10, "y": np.ones(10)})
+        with pa.OSFile(str(path), "wb") as sink, ipc.new_file(sink, rows.schema) as writer:
+            writer.write_table(rows)
+        path.write_bytes(path.read_bytes().replace(b"abcd", b"\xff\xff\xff\xff"))
+        refused(path, path, "Invalid UTF8", "corrupt", read=True)
+
     def test_arrow_with_texts_that_point_outside(self, tmp_path):
         path = tmp_path / "a.arrow"
         rows = pa.table({"c": ["abcd"] * 1000, "y": np.ones(1000)})
@@ -262,3 +270,5 @@ def test_what_the_system_says_of_a_file_is_passed_on():
     assert "pyarrow.ipc.new_file" not in str(unreadable(path, "Parquet", OSError("Not an Arrow file")))
     assert "pyarrow.ipc.new_file" not in str(unreadable(path, "Arrow", OSError("Truncated")))
     assert str(unreadable(path, "CSV", OSError())).startswith("rows.parquet cannot be read as CSV: OSError; ")
+    words = str(unreadable(path, "Parquet", OSError("Failed to launch worker thread: Resource unavailable")))
+    assert words.startswith("rows.parquet cannot be read: the system has no memory, or no room, for the threads")

@@ -88,3 +88,24 @@ class TestOpenQuotes:
         path = tmp_path / "a.csv"
         path.write_text("y,c\n" + '1,12" pipe\n' * 21 + f"2,{last}")
         assert open_rows(path, target="y").count_rows() == 22
+
+    def test_that_swallow_more_than_is_compared(self, tmp_path):
+        path = tmp_path / "a.csv"
+        path.write_text("y,c\n" + "1,a\n" * 20 + '2,"b\n' + "1,a\n" * csv_format._COMPARED_BYTES)
+        self.refused(path, r"a.csv ends inside a text in quotes that began 4,\d+ line\(s\) before its end, with 'b")
+
+    @pytest.mark.parametrize("first", ["a", '12" pipe'])
+    @pytest.mark.parametrize("last", ['"\n"', '"\n\n"\n'])
+    def test_around_line_breaks_alone(self, tmp_path, first, last):
+        path = tmp_path / "a.csv"
+        path.write_text(f"y,c\n1,{first}\n2,{last}")
+        assert open_rows(path, target="y").count_rows() == 2
+
+    def test_in_pairs_are_not_followed_to_their_ends(self, tmp_path, monkeypatch):
+        path = tmp_path / "a.csv"
+        path.write_text('y,c\n1,"a\nb"\n')
+        monkeypatch.delattr(csv_format.CsvFormat, "batches")
+        csv_format.CsvFormat().check_end(path)
+        path.write_text('y,c\n1,12" pipe\n')
+        with pytest.raises(AttributeError):
+            csv_format.CsvFormat().check_end(path)

@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 from scne.rows import DataError, open_rows
 from scne.rows._batches import rechunked
+from scne.rows._settled_types import FittedColumn
 
 
 def table(n=1000, seed=0):
@@ -269,3 +271,50 @@ def test_memory_is_bounded_when_all_rows_are_in_one_part(tmp_path, ending):
     code = [sys.executable, "-c", textwrap.dedent(MEASURE), str(path)]
     grown = int(subprocess.run(code, check=True, capture_output=True, text=True).stdout)
     assert grown < 100e6 < 240e6 == n * d * 8
+
+
+def test_rows_are_counted_by_one_column(tmp_path):
+    """The target is not read, and so not found to have a gap."""
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n3,\n5,6\n")
+    files = open_rows(tmp_path / "a.csv", target="y")
+    assert files.schema.names[:2] == ["x", "y"]
+    assert files.count_rows() == 3
+    with pytest.raises(DataError, match="missing"):
+        list(files.batches())
+
+
+def test_texts_in_folder_names_beside_text_files(tmp_path):
+    for code in ("a", "b"):
+        (tmp_path / f"k={code}").mkdir()
+        (tmp_path / f"k={code}" / "0.csv").write_text("c,y\nu,1\nv,2\n")
+    whole = pa.Table.from_batches(open_rows(tmp_path, target="y").batches())
+    assert whole["k"].to_pylist() == ["a", "a", "b", "b"]
+    assert whole["c"].to_pylist() == ["u", "v", "u", "v"]
+
+
+class TestReadAs:
+    """Rows opened without a model, and read as the model read them."""
+
+    def opened(self, tmp_path, **options):
+        (tmp_path / "a.csv").write_text("c,x,y\n1,?,5\n2,4,6\n")
+        return open_rows(tmp_path / "a.csv", target="y", kinds={"x": "category"}, **options)
+
+    def knows(self, *missing_texts, **kinds):
+        columns = {name: FittedColumn(kind, None, False) for name, kind in kinds.items()}
+        return SimpleNamespace(columns=columns, missing_texts=missing_texts)
+
+    def test_types_of_the_fit(self, tmp_path):
+        files = self.opened(tmp_path, missing=["?"])
+        assert files.schema.field("c").type == pa.float64()
+        # Columns that are no inputs here are no matter.
+        read = files.read_as(self.knows("?", c="category", y="category", elsewhere="number"))
+        assert read.missing_texts == files.missing_texts
+        assert [read.schema.field(name).type for name in "cxy"] == [pa.string(), pa.string(), pa.float64()]
+        assert next(read.batches())["c"].to_pylist() == ["1", "2"]
+
+    def test_marks_of_the_fit(self, tmp_path):
+        files = self.opened(tmp_path)
+        read = files.read_as(self.knows("?", x="category"))
+        assert read.schema == files.schema
+        assert next(files.batches())["x"].to_pylist() == ["?", "4"]
+        assert next(read.batches())["x"].to_pylist() == [None, "4"]

@@ -146,3 +146,22 @@ class TestReadAhead:
         time.sleep(0.2)
         assert len(made) <= 4
         assert list(stream) == list(range(1, 100))
+
+    def test_it_does_not_wait_for_what_nobody_wants(self, monkeypatch):
+        monkeypatch.setattr("scne.rows._encoded._LOOK_SECONDS", 5.0)
+        made = []
+
+        def items():
+            for number in range(100):
+                made.append(number)
+                yield number
+
+        stream = read_ahead(items, ahead=2)
+        next(stream)
+        while len(made) < 4:
+            time.sleep(0.001)
+        # The thread has two items ready, and waits with a third.
+        began = time.monotonic()
+        stream.close()
+        assert time.monotonic() - began < 2.0
+        assert not readers()

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
 from commands import run_here
@@ -18,8 +20,9 @@ import scne
 from scne.fitting._memory import FEWEST_SEARCH_ROWS, needed_bytes
 from scne.fitting._memory_plan import plan_memory
 from scne.rows import DataError, SampleDrawer, open_rows, reading_cost, sample_positions
-from scne.rows._parquet_footer import footer_bytes, read_short_footer
-from scne.rows._parquet_format import ParquetFormat
+from scne.rows._parquet_footer import _skipped, _zigzag, footer_bytes, read_short_footer
+from scne.rows._parquet_format import ParquetFormat, ReadingCost, _group_sizes, _runs
+from scne.rows._reading_cost import FilesCost
 
 IMPORTS = """from scne.estimators import describe_model, save_model
 import scne.cli._app, scne.cli._dask, scne.cli._progress, scne.cli._tables, pyarrow.dataset, sklearn.base, scipy.linalg
@@ -298,3 +301,68 @@ def test_a_short_footer_of_many_columns(tmp_path):
     short = read_short_footer(path)
     assert (short.n_rows, short.n_groups) == (1_000, 10)
     assert short.schema.equals(pq.read_schema(path).remove_metadata())
+
+
+def test_numbers_of_a_footer():
+    """Thrift's compact protocol: zigzag numbers, lists of truth values, fields with a number of their own."""
+    assert [_zigzag(number) for number in range(5)] == [0, -1, 1, -2, 2]
+    truths = bytes([3 << 4 | 1, 1, 2, 1, 77])
+    assert _skipped(truths, 0, 9) == 4
+    # A field whose number is far from the last: type 5, number 20, value 1; then true, which has no bytes; the end.
+    far = bytes([5, 40, 2, 1 << 4 | 1, 0, 77])
+    assert _skipped(far, 0, 12) == 5
+
+
+def test_a_file_without_row_groups_takes_nothing(tmp_path):
+    schema = pa.schema([("x", pa.float64())])
+    pq.ParquetWriter(tmp_path / "a.parquet", schema).close()
+    assert ParquetFormat().cost(tmp_path / "a.parquet", schema, 1_000, 0.0) == ReadingCost(0.0, 0.0)
+
+
+def test_a_group_of_as_many_rows_as_are_read_is_read_whole(tmp_path):
+    table = pa.table({"x": np.arange(100_000) % 7 / 7})
+    pq.write_table(table, tmp_path / "a.parquet")
+    whole = (1 << 24) + 8.0 * 100_000
+    assert ParquetFormat().cost(tmp_path / "a.parquet", table.schema, 100_000, 0.0).piece == whole
+    assert ParquetFormat().cost(tmp_path / "a.parquet", table.schema, 99_999, 0.0).piece < whole
+
+
+def test_bytes_of_a_group(tmp_path):
+    path = write(tmp_path / "a.parquet", 500, 3)
+    with pq.ParquetFile(path) as file:
+        columns = [file.metadata.row_group(0).column(place) for place in range(4)]
+        sizes = _group_sizes(file, 0, pq.read_schema(path))
+    assert sizes.decoded == 8.0 * 500 * 4
+    assert sizes.streamed == sum(65_536 + 2.0 * column.total_uncompressed_size for column in columns)
+
+
+@pytest.mark.parametrize(
+    ("counts", "first", "runs"),
+    [
+        ([3, 3, 3, 3], 0, [(0, 2), (2, 4)]),
+        ([3, 3, 3, 3], 1, [(1, 3), (3, 4)]),
+        ([7, 1, 9, 2, 4], 0, [(0, 1), (1, 2), (2, 3), (3, 5)]),
+        ([6, 1], 0, [(0, 1), (1, 2)]),
+        ([], 0, []),
+    ],
+)
+def test_small_groups_are_read_together(counts, first, runs):
+    assert [(run.start, run.stop) for run in _runs(counts, first, 6)] == runs
+
+
+def test_only_parquet_files_have_a_footer(tmp_path):
+    table = pa.table({"x": [1.0], "y": [2.0]})
+    pa.csv.write_csv(table, tmp_path / "a.csv")
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    assert reading_cost(open_rows(tmp_path / "a.csv", target="y"), 512) == FilesCost(0.0, 50e6, 0.0, 0.0)
+    assert reading_cost(open_rows(tmp_path / "a.arrow", target="y"), 512) == FilesCost(0.0, 0.0, 0.0, 0.0)
+
+
+def test_the_first_rows_alone_are_looked_at_for_their_texts(tmp_path):
+    """Two levels of one letter, counted twice with 40 bytes beside each; later rows have long texts."""
+    values = ["a", "b"] * 4_096 + ["a very long text"] * 1_000
+    pq.write_table(pa.table({"text": values, "y": np.ones(len(values))}), tmp_path / "a.parquet")
+    cost = reading_cost(open_rows(tmp_path / "a.parquet", target="y"), 512)
+    assert cost.text_row == pytest.approx(5.0, rel=0.01)
+    assert cost.levels == 2 * 2 * 41.0

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scne.networks import pool_generator
-from scne.networks._pools import NamedStreams
+from scne.networks import SearchRows, SearchSettings, pool_generator, sparse_pool, uniform_pool
+from scne.networks._pools import NamedStreams, Pools
 
 seeds = st.integers(0, 2**160)
 names = st.lists(st.integers(0, 2**70), max_size=3)
@@ -42,3 +42,23 @@ def test_threads_do_not_share_a_generator():
 @pytest.mark.parametrize("seed", [0, 2**32 - 1, 2**32, 2**128])
 def test_seeds_of_any_length(seed):
     assert NamedStreams(seed, [0], (1, 1)).at(0, 0).random() == pool_generator(seed, 0, 0, 0).random()
+
+
+@pytest.mark.parametrize("scope_search", ["together", "first"])
+@pytest.mark.parametrize("pool", ["uniform", "sparse"])
+def test_pools_are_drawn_from_the_streams_of_their_names(pool, scope_search):
+    rng = np.random.default_rng(0)
+    rows = SearchRows(np.column_stack([rng.standard_normal((30, 2)), np.ones(30)]), np.ones((30, 1)), None, 30, 30.0, 0)
+    settings = SearchSettings(2, 0.0, 5, 1, (0.5, 4.0), (0.9,), scope_search, "tanh", "paper", False, 0.0, pool)
+    pools = Pools(rows, settings, 7, 3)
+
+    def drawn(n_candidates, scopes, node, attempt):
+        generator = pool_generator(7, 3, node, attempt)
+        if pool == "uniform":
+            return uniform_pool(generator, 2, n_candidates, scopes)
+        return sparse_pool(generator, rows, n_candidates, scopes)
+
+    for node in (0, 1, 2):
+        for attempt, scopes in enumerate(pools.attempts):
+            np.testing.assert_array_equal(pools.at(node, attempt), drawn(5, scopes, node, attempt))
+    np.testing.assert_array_equal(pools.any_node(), drawn(1, [0.5], 0, 0)[:, 0])

@@ -172,3 +172,22 @@ def test_shifted_systems_do_not_depend_on_units(unit):
         expected = vectors @ (inverse[:, None] * (vectors.T @ rhs))
         found = reduced.solve_shifted(np.array([shift * unit]), np.array([unit]), rhs)[:, :, 0]
         np.testing.assert_allclose(found * unit, expected, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_eigenvalues_of_the_smallest_matrices(size):
+    matrix = symmetric(size)
+    reduced = tridiagonalise(matrix.copy(order="F"))
+    np.testing.assert_allclose(reduced.eigenvalues, np.linalg.eigvalsh(matrix), rtol=1e-12)
+    vectors = reduced.rotate(reduced.tridiagonal_eigenvectors)
+    np.testing.assert_allclose(matrix @ vectors, vectors * reduced.eigenvalues, atol=1e-12)
+
+
+def test_a_factor_is_trusted_above_the_rounding_of_its_size():
+    """Diagonal matrices with powers of four, whose factors and conditions are exact."""
+    eps = np.finfo(float).eps
+    least = np.diag([1.0, 1.0, 1.0, 4 * eps])
+    assert _lapack.safe_cholesky(least.copy()) is None
+    twice = np.diag([1.0, 1.0, 1.0, 16 * eps])
+    np.testing.assert_array_equal(np.tril(_lapack.safe_cholesky(twice.copy())), np.sqrt(twice))

@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scne.rows import (
+    ArrayRows,
     SampleDrawer,
     all_finite,
     cast,
     column_statistics,
+    content_keys,
     is_foreign,
     keys_in_numpy,
     learn_scaling,
@@ -25,12 +27,14 @@ from scne.rows import (
     sample_positions,
     to_numpy,
 )
-from scne.rows._batches import missing_in, only_first, without_first
+from scne.rows._batches import missing_in, numbers, only_first, without_first
 from scne.rows._data_error import DataError, RefusedValue, listing
 from scne.rows._encodings import calendar_part, calendar_parts
 from scne.rows._formats import find_files, format_of, partition_values
 from scne.rows._schemas import common_type, kind_of, type_for_kind, unify_columns
 from scne.rows._settled_types import settled_types
+from scne.rows._stray_texts import find_strays
+from scne.rows._type_changes import converted, read_type, without_marks
 
 STAMP, ZONED = pa.timestamp("us"), pa.timestamp("ns", "UTC")
 
@@ -131,6 +135,7 @@ def test_an_empty_column_of_the_first_file_is_not_what_others_must_agree_with():
         ("a.csv", "CSV"),
         ("a.TSV", "CSV"),
         ("a.csv.gz", "CSV"),
+        ("a.b.csv.gz", "CSV"),
         ("a.tsv.zst", "CSV"),
         ("a.parquet.gz", None),
         ("a.gz", None),
@@ -355,3 +360,77 @@ def test_parts_of_the_calendar():
         np.testing.assert_array_equal(calendar_part("t", days, part), [0 if part == "hour" else value, np.nan])
         if part != "hour":
             np.testing.assert_array_equal(calendar_part("t", pa.nulls(2), part), [np.nan, np.nan])
+
+
+def test_whole_numbers_that_float64_cannot_hold_are_rounded():
+    assert numbers(pa.array([2**53 + 1, None], pa.int64())).tolist() == pytest.approx([2.0**53, np.nan], nan_ok=True)
+    read = converted(pa.array([2**53 + 1], pa.int64()), pa.field("x", pa.float64()), "a.parquet")
+    assert read.to_pylist() == [2.0**53]
+
+
+def test_what_is_no_number_is_converted_without_a_loss_or_refused():
+    stamps = pa.array([1_000, 1_001], pa.timestamp("ns"))
+    whole = converted(stamps[:1], pa.field("x", STAMP), "a.parquet")
+    assert whole.cast(pa.int64()).to_pylist() == [1]
+    with pytest.raises(DataError, match=r"'x' of a\.parquet is timestamp\[ns\] and cannot be read as timestamp\[us\]"):
+        converted(stamps, pa.field("x", STAMP), "a.parquet")
+
+
+def test_flags_are_checked_at_any_size():
+    flags = pa.field("x", pa.bool_())
+    assert converted(pa.array([1, 0, None]), flags, "a.parquet").to_pylist() == [True, False, None]
+    with pytest.raises(DataError, match=r"read as true or false, but holds 9\.0072e\+15"):
+        converted(pa.array([1, 2**53 + 1]), flags, "a.parquet")
+
+
+def test_without_marks_a_column_is_left_as_it_is():
+    for array in (pa.array(["a", "b"]).dictionary_encode(), pa.array([1.5]), pa.array(["?"])):
+        assert without_marks(array, ()) is array
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "options", "type_"),
+    [
+        ("number", pa.null(), {}, pa.float64()),
+        ("number", pa.string(), {"written": True, "fitted": "number"}, pa.float64()),
+        ("category", pa.null(), {"fitted": "string"}, pa.string()),
+        ("category", pa.int64(), {"written": True, "fitted": "string"}, pa.string()),
+        ("category", pa.int64(), {"fitted": "string"}, None),
+        ("date", pa.null(), {}, STAMP),
+        ("date", pa.null(), {"fitted": "date"}, pa.date32()),
+        ("date", pa.null(), {"fitted": "timestamp, zone UTC"}, pa.timestamp("us", "UTC")),
+        ("date", pa.string(), {"written": True}, STAMP),
+        ("date", pa.string(), {"written": True, "fitted": "time"}, pa.time32("s")),
+        ("date", pa.int64(), {}, None),
+    ],
+)
+def test_empty_columns_and_texts_are_read_as_what_they_are_said_to_be(kind, found, options, type_):
+    assert read_type(kind, found, **options) == type_
+
+
+def test_stated_dates_that_no_type_holds_together_are_refused():
+    days, times = pa.schema([("x", pa.date32())]), pa.schema([("x", pa.time32("s"))])
+    unified = unify_columns([(Path("0"), days), (Path("1"), times), (Path("2"), pa.schema([("x", pa.time64("us"))]))])
+    with pytest.raises(DataError, match=r"is time32\[s\] in 1, but date32\[day\] in 0"):
+        settled_types(unified, ["x"], {"x": "date"}, (), text_files=False)
+
+
+def test_texts_that_are_all_what_a_column_holds_are_no_strays():
+    assert find_strays([pa.array(["1", "2.5", None])]) is None
+    assert find_strays([pa.array(["1", "2.5"])], "numbers") is None
+    assert find_strays([]) is None
+
+
+@pytest.mark.parametrize("library", [np, array_api_strict])
+def test_rows_that_are_alike_but_in_one_column_never_share_a_key(library):
+    """With all other columns fixed, the key is a one-to-one map of the numbers of a column."""
+    for column in range(3):
+        values = np.ones((2_000, 3))
+        values[:, column] = np.arange(2_000)
+        keys = keys_in_numpy(content_keys(library.asarray(values), seed=5))
+        assert len(np.unique(keys)) == 2_000
+
+
+def test_rows_in_memory_are_not_copied_there():
+    rows = ArrayRows(np.ones((3, 2)))
+    assert rows.in_numpy() is rows

@@ -269,3 +269,12 @@ def test_a_pool_is_named_by_its_numbers_alone():
     for name in [(7, 1, 4, 1), (7, 1, 5, 0), (7, 2, 4, 0), (8, 1, 4, 0)]:
         assert not np.array_equal(uniform_pool(pool_generator(*name), 3, 10, [1.0]), first)
     assert np.array_equal(uniform_pool(pool_generator(7, 1, 4, 0), 3, 10, [1.0]), first)
+
+
+@pytest.mark.parametrize("criterion", ["paper", "orthogonal"])
+@pytest.mark.parametrize("left", [0.0, 1e-28])
+def test_an_output_with_nothing_left_has_no_say(criterion, left):
+    """The second output is fitted up to rounding; a candidate that does nothing for it is judged by the first alone."""
+    sums = PoolSums(np.array([[0.9], [0.0]]), np.ones(1), np.zeros((0, 1)), np.ones((1, 1)))
+    selection = select_candidates(sums, np.array([1.0, left]), 1, CONTRACTIONS, 1, criterion, 1e-10, 1e-12)
+    assert (selection.candidates, selection.contraction) == ([0], 0.3)

@@ -309,3 +309,24 @@ def test_repeated_rows_make_no_more_steps_while_all_fit_one_batch():
     alike = SimpleNamespace(n_training=256, n_distinct=1)
     assert settings.n_steps(alike) == settings.n_steps(SimpleNamespace(n_training=1, n_distinct=1))
     assert settings.n_steps(SimpleNamespace(n_training=512, n_distinct=1)) == 1_000
+
+
+def test_rows_that_differ_in_their_last_column_alone_are_different():
+    inputs = np.column_stack([np.zeros(4), [1.0, 2.0, 1.0, 3.0], np.ones(4)])
+    assert SearchRows(inputs, np.ones((4, 1)), None, 4, 4.0, 0.0).n_distinct == 3
+
+
+def test_no_step_of_any_weight_is_longer_than_three_hundredths(monkeypatch):
+    seen = []
+
+    class Watched(tuning._Adam):
+        def __init__(self, parameters, gradient, rates):
+            seen.append(rates)
+            super().__init__(parameters, gradient, rates)
+
+    monkeypatch.setattr(tuning, "_Adam", Watched)
+    rows = search_rows(120)
+    nodes = sparse_pool(pool_generator(0, 1), rows, 4, [1.0])
+    tune_nodes(rows, nodes, ACTIVATIONS["tanh"], False, TuningSettings(1), pool_generator(0, 2))
+    # A step of Adam goes no further than its rate; weights of columns that a node does not look at stay zero.
+    np.testing.assert_array_equal(np.ravel(seen), [*np.where(nodes.ravel() != 0, 0.03, 0.0), *[0.03] * 4])

@@ -21,7 +21,7 @@ from scne import (
     SCNRegressor,
     open_rows,
 )
-from scne.rows import UNIT_SCALE, WeightFacts, learn_weight_scale, weight_facts
+from scne.rows import UNIT_SCALE, WeightFacts, check_weight_size, learn_weight_scale, weight_facts
 
 N = 240
 GROUPS = {"a": [0, 1], "b": [2]}
@@ -306,3 +306,24 @@ def test_weights_that_would_overflow_are_refused(tmp_path):
         RVFLRegressor(5).fit(X, Y, weights)
     with pytest.raises(ValueError, match=r"weight column 'w'.*holds 1e\+200"):
         plain_ensemble(RVFLRegressor(5)).fit(in_file(tmp_path, weights, "parquet"))
+
+
+def test_weights_of_nothing_are_refused():
+    with pytest.raises(ValueError, match="sample_weight is zero for every row"):
+        check_weight_size(weight_facts(np.zeros(3)), "sample_weight")
+
+
+@pytest.mark.parametrize(("n", "kept"), [(256, True), (257, False)])
+def test_as_many_different_weights_are_kept_of_all_rows_as_of_parts(n, kept):
+    weights = np.linspace(1.0, 2.0, n)
+    whole, parts = weight_facts(weights), weight_facts(weights[:100]).combined(weight_facts(weights[100:]))
+    assert whole.different == parts.different == (frozenset(weights.tolist()) if kept else None)
+
+
+def test_weights_are_read_as_numbers_of_rows(tmp_path):
+    pyarrow.csv.write_csv(pa.table({"x": [1.0, 2.0], "w": [0.5, 1.5], "y": [3.0, 4.0]}), tmp_path / "a.csv")
+    rows = open_rows(tmp_path / "a.csv", target="y", weight="w")
+    scaled = rows.with_weights(learn_weight_scale(weight_facts(np.array([0.5, 1.5]))))
+    assert next(rows.batches())["w"].to_pylist() == [0.5, 1.5]
+    assert next(scaled.batches())["w"].to_pylist() == [1.0, 3.0]
+    assert next(scaled.batches(["x"]))["x"].to_pylist() == [1.0, 2.0]

@@ -3,6 +3,7 @@
 _WORKSPACE = "a workspace or an array whose end is never read may be longer than it must be"
 _AT_A_TIME = "how much is done at a time: no value depends on it"
 _LIBRARY = "needs PyTorch or CuPy: tests/test_device.py runs it where they are installed"
+_ANY_NEGATIVE = "NumPy works out any length that is negative"
 
 # The file below src/scne, the line, and the change.
 EQUIVALENT: dict[tuple[str, str, str], str] = {
@@ -139,6 +140,103 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "whole = np.abs(ratios - np.rint(ratios)) <= facts.tolerance * ratios",
         "<= -> <",
     ): "a tolerance for rounding, which no ratio meets exactly but that of whole numbers, whose difference is zero",
+    (
+        "ncl/_cg.py",
+        "if not history.errors[-1] < threshold:",
+        "< -> <=",
+    ): "no error meets a hundred million times the size of the targets in every bit",
+    (
+        "ncl/_decomposition.py",
+        "_, neighbours = cKDTree(points).query(points, k=2)",
+        "2 -> 3",
+    ): "a third neighbour is looked for and not looked at",
+    (
+        "ncl/_path.py",
+        "square -= (ridges @ np.square(weights.reshape(-1, q * k))).reshape(q, k)",
+        "1 -> 2",
+    ): _ANY_NEGATIVE,
+    (
+        "ncl/_path.py",
+        "ratios = np.divide(gains, denominators, out=np.zeros_like(denominators), where=denominators > 1e-14)",
+        "> -> >=",
+    ): "a limit between rounding errors and numbers, which none of either meets in every bit",
+    (
+        "networks/_basis.py",
+        "self._stripes = rows.stripes(wide * engine.stripe_rows(rows.n_training, 8 * capacity))",
+        "* -> /",
+    ): "how many rows are summed at a time (8 / capacity): sums differ by rounding alone",
+    (
+        "networks/_basis.py",
+        "after = self._project(ridge_row, remove=after.coefficients, last=True)",
+        "True -> False",
+    ): "sums that the last projection could leave out are computed and not read",
+    (
+        "networks/_layer.py",
+        "if len(columns) == inputs.shape[1] and (columns == np.arange(len(columns))).all():",
+        "len(columns) == inputs.shape[1] and (columns == np.arange(len(columns))).all() -> False",
+    ): "all columns in their order, copied or not, are the same columns",
+    (
+        "networks/_pools.py",
+        "self._streams = NamedStreams(seed, [member], (settings.max_hidden + 1, len(self.attempts)))",
+        "1 -> 2",
+    ): "the streams of one node more, for which no pool is drawn",
+    ("networks/_search_rows.py", "_SCALED_TOGETHER = 1 << 20", "<< -> >>"): _AT_A_TIME,
+    (
+        "rows/_arrays.py",
+        "return xp.from_numpy(np.array(values, dtype=kind)).to(array.device, non_blocking=True)",
+        "True -> False",
+    ): _LIBRARY,
+    (
+        "rows/_blocks.py",
+        "if is_numpy(self.inputs):",
+        "is_numpy(self.inputs) -> False",
+    ): "of `take`: NumPy has the standard's functions too, and they do the same",
+    (
+        "rows/_csv_format.py",
+        "_GROWTH = 4",
+        "4 -> 5",
+    ): "where blocks end; only records of 128 MB and more meet the limit",
+    (
+        "rows/_csv_format.py",
+        'written = last.rstrip("\\r\\n").replace(\'"\', \'""\').encode()[-_COMPARED_BYTES // 2 :]',
+        "2 -> 3",
+    ): "how much of a text is compared with the end of its file: either is enough",
+    (
+        "rows/_encoder_learner.py",
+        "mean, squares, smallest, largest = np.array(columns, dtype=np.float64).reshape(-1, 4).T",
+        "1 -> 2",
+    ): _ANY_NEGATIVE,
+    ("rows/_identity.py", "_MOST_STRETCHES = 4_096", "4_096 -> 4097"): "how many stretches of a large file are read",
+    ("rows/_parquet_footer.py", "if file.seek(0, 2) < 12:", "12 -> 13"): "no file of twelve bytes has a schema",
+    ("rows/_parquet_footer.py", "tail = file.read(8)", "8 -> 9"): "eight bytes are left",
+    ("rows/_parquet_format.py", "width = max(8, int(_SLICE_BYTES // (8 * max(1, n_rows))))", "1 -> 2"): _AT_A_TIME,
+    ("rows/_parquet_format.py", "width = max(8, int(_SLICE_BYTES // (8 * max(1, n_rows))))", "8 -> 9"): _AT_A_TIME,
+    (
+        "rows/_reading_cost.py",
+        "if 512 * len(batches) >= _FIRST_ROWS or sum(held.nbytes for held in batches) >= _FIRST_BYTES:",
+        "512 -> 513",
+    ): "sixteen batches, as with 512",
+    (
+        "rows/_sample.py",
+        "if (positions[1:] < positions[:-1]).any():",
+        "< -> <=",
+    ): "no two rows have the same position",
+    (
+        "rows/_sample.py",
+        "if self._n_held > self.size + max(self.size // 4, self._piece_rows):",
+        "> -> >=",
+    ): "how many rows are held before they are thinned out: those of the sample stay",
+    (
+        "rows/_scaling_learner.py",
+        "step = 1 if is_numpy(inputs) else max(1, _SORTED_TOGETHER // inputs.shape[0])",
+        "1 -> 2",
+    ): _AT_A_TIME,
+    ("rows/_scaling_learner.py", "_SORTED_TOGETHER = 1 << 26", "1 -> 2"): _AT_A_TIME,
+    (
+        "rows/_type_changes.py",
+        "values = array.cast(pa.float64(), safe=False).drop_null().to_numpy(zero_copy_only=False)",
+        "False -> True",
+    ): "of the last: numbers without gaps need no copy",
 }
 
 

@@ -90,9 +90,10 @@ class CsvFormat:
         last = ""
         for batch in self.batches(path, last_column, 1 << 14, 0):
             last = batch.column(0)[-1].as_py() or ""
-        # A text whose quotes are closed is followed by a quote; this one is followed by nothing.
+        # A text whose quotes are closed is followed by a quote; this one is followed by nothing. One that holds line
+        # breaks alone has swallowed no rows, closed or not.
         written = last.rstrip("\r\n").replace('"', '""').encode()[-_COMPARED_BYTES // 2 :]
-        if "\n" in last and end.rstrip(b"\r\n").endswith(written):
+        if written and "\n" in last and end.rstrip(b"\r\n").endswith(written):
             raise DataError(
                 f"{path} ends inside a text in quotes that began {last.count(chr(10)):,} line(s) before its end, with "
                 f"{last[:30]!r}; close the quotes there."
