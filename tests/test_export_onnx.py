@@ -21,11 +21,13 @@ from export_models import (
     array_rows,
     arrays,
     assert_agree,
+    assert_agree_in_the_tail,
     dated_model,
     dated_rows,
     file_model,
     file_predictions,
     file_table,
+    saturated_model,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,6 +62,11 @@ def folder(tmp_path_factory):
 def test_every_model_says_what_predict_says(name):
     model, X = array_model(name), array_rows()
     assert_agree(run(model.export("onnx"), X)[0], model.predict(X), model)
+
+
+def test_nodes_in_the_lower_tail_say_what_predict_says():
+    model, X = saturated_model(), array_rows()[:40]
+    assert_agree_in_the_tail(run(model.export("onnx"), X)[0], model, X)
 
 
 @pytest.mark.parametrize("outputs", OUTPUTS)

@@ -134,6 +134,19 @@ def test_the_search_is_sc3_written_plainly(seed, n_outputs, criterion, batch_siz
     assert np.array_equal(found.scopes, scopes)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("scopes", [(25.0, 50.0, 100.0, 150.0, 200.0), (0.5, 1.0, 5.0, 25.0, 100.0, 200.0)])
+def test_wide_scopes_choose_the_plain_nodes(seed, scopes):
+    """Many candidates of scope 100 are in the lower tail on all rows, and some of them are the best of their pool."""
+    x = np.linspace(0, 1, 300)[:, None]
+    y = 0.2 * np.exp(-((10 * x - 4) ** 2)) + 0.5 * np.exp(-((80 * x - 40) ** 2)) + 0.3 * np.exp(-((80 * x - 20) ** 2))
+    rule = {"criterion": "paper", "scope_search": "first", "scopes": scopes, "max_hidden": 20, "n_candidates": 100}
+    found = build(x, y, seed, **rule)
+    nodes, found_scopes = plain_sc3(x, y, seed, **rule)
+    assert np.array_equal(np.vstack([found.weights, found.biases]), nodes)
+    assert np.array_equal(found.scopes, found_scopes)
+
+
 def test_scopes_are_tried_from_the_first_and_narrow_ones_passed_over():
     """A narrow bump: nodes of scope 0.5 are straight lines that cannot remove the half that r = 0.2 asks for."""
     x = np.linspace(0, 1, 200)[:, None]
