@@ -3,18 +3,23 @@
     python benchmarks/search.py [--rows 463715] [--nodes 61] [--rounds 5]
 
 The size is that of the paper's Year data with its first feature group: 12 columns, 61 nodes, 100 candidates, float32.
-The bare kernel is what no search can do without: a blocked product, tanh in place, and two reductions (e'h and h'h),
-on the same threads. Search and kernel run in turns in one process, and ratios are of medians. Memory is the growth of
-the peak resident size over that with the input loaded. The last part doubles the rows.
+The bare kernel is what no search can do without: a blocked product, the logistic function in place, and two reductions
+(e'h and h'h), on the same threads, for as many pools of the same scopes.
+
+What a machine does besides must not decide. So everything runs in turns in one process, a search between two halves of
+its kernel, and a search on all rows between two on half of them: a machine that gets slower meanwhile slows both sides.
+A round gives one ratio, and what is printed is the median over the rounds with the quartiles. Twice as many rows are
+the same rows twice, on which the search tries the same pools. Memory is the growth of the peak resident size over that
+with the input loaded.
 """
 
 import argparse
 import os
-import statistics
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,8 +60,8 @@ def _statistics(part: str, block: RowBlock) -> ColumnStatistics:
     return column_statistics(getattr(block, part), block.weights)
 
 
-def search(rows: ArrayRows, nodes: int, criterion: str) -> tuple[float, int]:
-    """Seconds of the whole search, scaling included, and the pools that it scored."""
+def search(rows: ArrayRows, nodes: int, criterion: str) -> tuple[float, list[float]]:
+    """Seconds of the whole search, scaling included, and the scope of each pool that it scored."""
     start = time.perf_counter()
     with ThreadEngine(available_threads()) as engine:
         step = stripe_rows(rows.n_rows)
@@ -70,20 +75,20 @@ def search(rows: ArrayRows, nodes: int, criterion: str) -> tuple[float, int]:
         built = build_network(prepared, settings(nodes, criterion), 0, 0, engine, memory_budget=1e9)
     seconds = time.perf_counter() - start
     # Every node tried the scopes in order up to its own.
-    return seconds, int(sum(SCOPES.index(scope) + 1 for scope in built.scopes))
+    return seconds, [tried for scope in built.scopes for tried in SCOPES[: SCOPES.index(scope) + 1]]
 
 
-def bare_kernel(rows: ArrayRows, pools: int) -> float:
-    """Seconds for product, tanh and two reductions on as many pools, in blocks, on all cores."""
+def bare_kernel(rows: ArrayRows, scopes: list[float]) -> float:
+    """Seconds for product, logistic function and two reductions on a pool of each scope, in blocks, on all cores."""
     n = rows.n_rows
     inputs = np.ones((n, COLUMNS + 1), dtype=np.float32)
     inputs[:, :-1] = rows.inputs
     residual = rows.targets.astype(np.float32)
-    weights = np.random.default_rng(1).uniform(-1, 1, (COLUMNS + 1, CANDIDATES)).astype(np.float32)
+    directions = np.random.default_rng(1).uniform(-1, 1, (COLUMNS + 1, CANDIDATES)).astype(np.float32)
     ones = np.ones(BLOCK_ROWS, dtype=np.float32)
     own = threading.local()
 
-    def stripe(first: int) -> tuple[np.ndarray, np.ndarray]:
+    def stripe(weights: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
         if not hasattr(own, "outputs"):
             own.outputs = np.empty((BLOCK_ROWS, CANDIDATES), dtype=np.float32)
         moments, squares = np.zeros(CANDIDATES), np.zeros(CANDIDATES)
@@ -91,7 +96,10 @@ def bare_kernel(rows: ArrayRows, pools: int) -> float:
             block = inputs[start : start + BLOCK_ROWS]
             outputs = own.outputs[: len(block)]
             np.matmul(block, weights, out=outputs)
-            np.tanh(outputs, out=outputs)
+            with np.errstate(over="ignore"):
+                np.exp(outputs, out=outputs)
+            outputs += 1.0
+            np.divide(1.0, outputs, out=outputs)
             moments += (residual[start : start + BLOCK_ROWS].T @ outputs)[0]
             np.square(outputs, out=outputs)
             squares += ones[: len(block)] @ outputs
@@ -99,10 +107,61 @@ def bare_kernel(rows: ArrayRows, pools: int) -> float:
 
     with single_threaded_blas(), ThreadPoolExecutor(available_threads()) as pool:
         start = time.perf_counter()
-        for _ in range(pools):
-            for _ in pool.map(stripe, range(0, n, 4 * BLOCK_ROWS)):
+        for scope in scopes:
+            for _ in pool.map(partial(stripe, np.float32(scope) * directions), range(0, n, 4 * BLOCK_ROWS)):
                 pass
         return time.perf_counter() - start
+
+
+class Spread(NamedTuple):
+    """Median and quartiles of what the rounds gave."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: list[float]) -> "Spread":
+        """Of one value a round."""
+        low, median, high = np.quantile(values, [0.25, 0.5, 0.75])
+        return cls(float(median), float(low), float(high))
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+def against_kernel(rows: ArrayRows, nodes: int, criterion: str, rounds: int) -> None:
+    """Print the time of a search over that of its bare kernel."""
+    seconds, floors, ratios = [], [], []
+    _, scopes = search(rows, nodes, criterion)
+    for _ in range(rounds):
+        before = bare_kernel(rows, scopes[::2])
+        mine, _ = search(rows, nodes, criterion)
+        seconds.append(mine)
+        floors.append(before + bare_kernel(rows, scopes[1::2]))
+        ratios.append(mine / floors[-1])
+    own, floor = Spread.of(seconds), Spread.of(floors)
+    rate = len(scopes) * CANDIDATES * rows.n_rows / own.median / 1e6
+    print(
+        f"criterion {criterion:<10} search {own} s, bare kernel {floor} s on {len(scopes)} pools, "
+        f"{rate:.0f} million activations/s: ratio {Spread.of(ratios)}{', bound 1.5' * (criterion == 'paper')}",
+        flush=True,
+    )
+
+
+def doubling(rows: ArrayRows, nodes: int, rounds: int) -> None:
+    """Print what a search on the first half of the rows, taken twice, costs over one on that half."""
+    half = ArrayRows(rows.inputs[: rows.n_rows // 2], rows.targets[: rows.n_rows // 2])
+    twice = ArrayRows(np.concatenate([half.inputs] * 2), np.concatenate([half.targets] * 2))
+    ratios = []
+    before, pools = search(half, nodes, "paper")
+    for _ in range(rounds):
+        large, same = search(twice, nodes, "paper")
+        after, _ = search(half, nodes, "paper")
+        # The last bit of a sum may choose another node, and other pools are tried after it.
+        ratios.append(2.0 * large / (before + after) * len(pools) / len(same))
+        before = after
+    print(f"doubling the rows costs {Spread.of(ratios)} times the time, bound 2.1; {len(pools)} and {len(same)} pools")
 
 
 class PeakMemory:
@@ -140,28 +199,10 @@ def main() -> None:
     print(f"{rows.n_rows:,} rows x {COLUMNS} columns, {options.nodes} nodes, {available_threads()} threads, float32")
     with PeakMemory() as memory:
         search(rows, options.nodes, "paper")
-    print(f"memory beyond the input: {memory.megabytes:.0f} MB (bound 300)")
-    bare_kernel(rows, 2)
+    print(f"memory beyond the input: {memory.megabytes:.0f} MB (bound 300)", flush=True)
     for criterion in ("paper", "orthogonal"):
-        ours, floors = [], []
-        for _ in range(options.rounds):
-            seconds, pools = search(rows, options.nodes, criterion)
-            ours.append(seconds)
-            floors.append(bare_kernel(rows, pools))
-        mine, floor = statistics.median(ours), statistics.median(floors)
-        rate = pools * CANDIDATES * rows.n_rows / mine / 1e6
-        bound = " (bound 1.5)" if criterion == "paper" else ""
-        print(
-            f"criterion {criterion:<10} search {mine:6.2f} s, bare kernel {floor:6.2f} s on {pools} pools: "
-            f"ratio {mine / floor:.2f}{bound}, {rate:.0f} million activations/s"
-        )
-    times = {}
-    for n in (rows.n_rows // 2, rows.n_rows):
-        half = ArrayRows(rows.inputs[:n], rows.targets[:n])
-        runs = [search(half, options.nodes, "paper") for _ in range(options.rounds)]
-        times[n] = statistics.median(seconds / pools for seconds, pools in runs)
-    small, large = times.values()
-    print(f"doubling the rows costs {large / small:.2f} times the time per pool (bound 2.1)")
+        against_kernel(rows, options.nodes, criterion, options.rounds)
+    doubling(rows, options.nodes, options.rounds)
 
 
 if __name__ == "__main__":

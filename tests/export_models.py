@@ -1,6 +1,7 @@
 """Small fitted models of every kind that can be exported, and rows to ask them about."""
 
 import copy
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from functools import cache
 from itertools import product
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from altered import with_weights
 from ensembles import plain_ensemble
 from older_networks import OlderModel
 
@@ -80,6 +82,17 @@ def array_rows():
     """New rows, rows far outside of the training range, and zeros."""
     near, _ = arrays(40, seed=3)
     return np.vstack([near, 30 * near, -1e6 * near[:3], 1e100 * near[3:5], np.zeros((1, 4))])
+
+
+def saturated_model():
+    """A network far in the lower tail of its nodes, whose output weights, up to 1e282, make up for it."""
+    X, y = arrays()
+    model = SCNRegressor(6, scaling="0-1", **few).fit(X, y.sum(axis=1))
+    depths = np.array([10.0, 40.0, 80.0, 200.0, 400.0, 650.0])
+    member = model.fitted_.members[0]
+    member = replace(member, layer=replace(member.layer, biases=member.layer.biases - depths))
+    model.fitted_ = replace(model.fitted_, members=(member,))
+    return with_weights(model, lambda weights: weights * np.exp(depths)[:, None])
 
 
 def dated_frame(n_rows=200, seed=5):
@@ -191,3 +204,13 @@ def assert_agree(found, wanted, model, digits=1e-13):
     errors = np.abs(found - wanted)
     assert (errors <= digits * size_of_terms(model, wanted)).all(), (errors / size_of_terms(model, wanted)).max()
     assert (errors <= 1e-6 * (np.abs(wanted) + 1e-3)).all(), errors.max()
+
+
+def assert_agree_in_the_tail(found, model, X):
+    """To 1e-12 of what the nodes themselves add, which rounding of their huge sums multiplies."""
+    [layer], [weights] = model.fitted_.terms()
+    hidden = layer.outputs(np.asarray(X, dtype=np.float64))
+    assert hidden.min() < 1e-250
+    terms = np.abs(hidden) @ np.abs(weights[:, 0]) * model.target_scaling_.scale[0]
+    assert terms.max() > 1e-3
+    assert (np.abs(np.ravel(found) - model.predict(X)) <= 1e-12 * (terms + np.abs(model.predict(X)))).all()

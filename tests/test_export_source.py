@@ -22,11 +22,13 @@ from export_models import (
     array_rows,
     arrays,
     assert_agree,
+    assert_agree_in_the_tail,
     dated_model,
     dated_rows,
     file_model,
     file_predictions,
     file_table,
+    saturated_model,
     size_of_terms,
 )
 
@@ -131,6 +133,16 @@ def test_python_says_what_predict_says(zoo, name):
     first = module["predict"](rows[0])
     assert isinstance(first, float if model.predict(X).ndim == 1 else list)
     assert module["predict_rows"]([]) == []
+
+
+def test_nodes_in_the_lower_tail_say_what_predict_says(tmp_path):
+    """And where an exponential overflows, as it does in no training row, a node is zero."""
+    model, X = saturated_model(), array_rows()[:40]
+    assert_agree_in_the_tail(run_c(compiled([model], tmp_path), "m0", X), model, X)
+    module = {"__name__": "exported"}
+    exec(model.export("python"), module)
+    assert_agree_in_the_tail(module["predict_rows"](X.tolist()), model, X)
+    assert [module["_logistic"](z) for z in (-1e4, 0.0, 1e4)] == [1.0, 0.5, 0.0]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -52,8 +52,7 @@ def build(X, y, seed=3, member=1, memory_budget=1e9, validation=None, threads=1,
 
 
 def sigmoid(z):
-    """As the library computes it: where 1 / (1 + exp(-z)) still has digits below 1e-16, this is zero."""
-    return 0.5 * (1 + np.tanh(z / 2))
+    return 1 / (1 + np.exp(-z))
 
 
 def fitted_error(H, y):
@@ -133,6 +132,19 @@ def test_the_search_is_sc3_written_plainly(seed, n_outputs, criterion, batch_siz
     nodes, scopes = plain_sc3(X, y, seed, **rule)
     assert np.array_equal(np.vstack([found.weights, found.biases]), nodes)
     assert np.array_equal(found.scopes, scopes)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("scopes", [(25.0, 50.0, 100.0, 150.0, 200.0), (0.5, 1.0, 5.0, 25.0, 100.0, 200.0)])
+def test_wide_scopes_choose_the_plain_nodes(seed, scopes):
+    """Many candidates of scope 100 are in the lower tail on all rows, and some of them are the best of their pool."""
+    x = np.linspace(0, 1, 300)[:, None]
+    y = 0.2 * np.exp(-((10 * x - 4) ** 2)) + 0.5 * np.exp(-((80 * x - 40) ** 2)) + 0.3 * np.exp(-((80 * x - 20) ** 2))
+    rule = {"criterion": "paper", "scope_search": "first", "scopes": scopes, "max_hidden": 20, "n_candidates": 100}
+    found = build(x, y, seed, **rule)
+    nodes, found_scopes = plain_sc3(x, y, seed, **rule)
+    assert np.array_equal(np.vstack([found.weights, found.biases]), nodes)
+    assert np.array_equal(found.scopes, found_scopes)
 
 
 def test_scopes_are_tried_from_the_first_and_narrow_ones_passed_over():

@@ -135,6 +135,9 @@ class GrowingBasis(Basis):
         self.size = 0
         self.precision = str(rows.inputs.dtype).rpartition(".")[2]
         self.resolution = resolution(self.precision)
+        # Squares below the smallest normal number are rounded to multiples of its last bit, or to zero, so a candidate
+        # with a smaller mean square than that would be ranked by roundings.
+        self._least_square = rows.n_training * float(np.finfo(self.precision).tiny)
         self._here = is_numpy(rows.inputs)
         xp = namespace_of(rows.inputs)
         self.residual = xp.asarray(rows.targets, copy=True)
@@ -177,6 +180,7 @@ class GrowingBasis(Basis):
             return score_pool(block, weights, self.activation.core, with_gram)
 
         sums = self.engine.reduce(kernel, self._training, PoolSums.added)
+        sums.squares[sums.squares < self._least_square] = 0.0
         if not with_projections:
             return sums
         # A candidate's own ridge row meets no other column, so it adds to its square alone.

@@ -112,7 +112,7 @@ def tune_nodes(
     gradient = np.empty_like(parameters)
     node_gradient, output_gradient, link_gradient = _views(gradient, d, n_nodes, n_links, q)
     rates = np.full(len(parameters), settings.output_rate, dtype=dtype)
-    rates[: d * n_nodes] = np.where(weights.ravel() != 0.0, settings.input_rate * activation.input_gain, 0.0)
+    rates[: d * n_nodes] = np.where(weights.ravel() != 0.0, settings.input_rate * abs(activation.input_gain), 0.0)
 
     adam = _Adam(parameters, gradient, rates)
     batch = min(n, settings.batch_rows)

@@ -180,7 +180,10 @@ def _layer(c: CWriter, own: str, nodes: Nodes) -> tuple[list[str], list[str]]:
     else:
         arrays += c.numbers(f"{own}_weights", by_node)
         inner = loop("j", n_features, [f"z += {prefix}_weights[i * {n_features} + j] * x[j];"])
-    node = f"tanh{c.suffix}(z + {prefix}_biases[i])" + (f" + {c.literal(nodes.lift)}" if nodes.lift else "")
+    one, total = c.literal(1.0), f"z + {prefix}_biases[i]"
+    # Where exp overflows to infinity the quotient is zero, as it should be.
+    logistic = f"{one} / ({one} + exp{c.suffix}({total}))"
+    node = f"tanh{c.suffix}({total})" if nodes.core == "tanh" else logistic
     steps = [f"{c.real} z = {c.literal(0.0)};", *inner, f"z = {node};"]
     return arrays, loop("i", n_nodes, [*steps, *_adds("z", f"{prefix}_outputs", nodes.outputs.shape[1])])
 

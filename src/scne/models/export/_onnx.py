@@ -149,9 +149,12 @@ def _without_scalar_division(branch: Branch) -> Branch:
 
 
 def _node_term(graph: GraphBuilder, nodes: Nodes, features: str) -> str:
-    hidden = graph("Tanh", graph("Add", graph("MatMul", features, nodes.weights), nodes.biases))
-    if nodes.lift:
-        hidden = graph("Add", hidden, nodes.lift)
+    hidden = graph("Add", graph("MatMul", features, nodes.weights), nodes.biases)
+    if nodes.core == "tanh":
+        hidden = graph("Tanh", hidden)
+    else:
+        # The operator Sigmoid may compute 1 - 1 / (1 + exp(z)), which loses the lower tail.
+        hidden = graph("Reciprocal", graph("Add", graph("Exp", hidden), 1.0))
     return graph("MatMul", hidden, nodes.outputs)
 
 

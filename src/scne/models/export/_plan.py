@@ -2,8 +2,8 @@
 
 A prediction is constants plus the outputs of a few branches. A branch takes columns, reads dates in them, scales and
 limits them, adds ramps, runs layers of nodes on these features and links the columns directly. The scale of the target,
-the mean over the networks and the gains of the activations are in the weights already, so every node is
-tanh(w'x + b) + lift, and networks that see the same features are one layer. A classifier has a map from these outputs
+the mean over the networks and the gains of the activations are in the weights already, so a node is tanh(w'x + b) or
+1 / (1 + exp(w'x + b)), and networks that see the same features are one layer. A classifier has a map from these outputs
 to probabilities besides (see `ClassMap`).
 """
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from scne.rows import Encoder
 
 DTYPES = ("float64", "float32")
-# phi(z) = output_gain (tanh(input_gain z) + lift) for each activation that there is.
-_LIFTS = {"sigmoid": 1.0, "tanh": 0.0}
+# What a node's sum goes through, for each activation that can be exported.
+_CORES = {"sigmoid": "logistic", "tanh": "tanh"}
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,15 @@ class Features:
 
 @dataclass(frozen=True)
 class Nodes:
-    """Nodes tanh(w'x + b) + lift on the features x of a branch: w (d_m + k, L), b (L,).
+    """Nodes core(w'x + b) on the features x of a branch: w (d_m + k, L), b (L,).
 
-    Each adds its `outputs` (L, q), in units of y.
+    The core is "tanh", or "logistic" for 1 / (1 + exp(z)), which is precise in its lower tail as no form with tanh is:
+    nodes there may have huge `outputs`. Each node adds its `outputs` (L, q), in units of y.
     """
 
     weights: NDArray[np.float64]
     biases: NDArray[np.float64]
-    lift: float
+    core: str
     outputs: NDArray[np.float64]
 
 
@@ -176,7 +177,7 @@ def _table(encoder: "Encoder") -> tuple[TableColumn, ...]:
 def _branches(terms: Iterable[tuple[HiddenLayer, NDArray[np.float64]]]) -> tuple[Branch, ...]:
     """One branch for each way in which columns are read; weights (L + links, q) are in units of y."""
     features: dict[Hashable, Features] = {}
-    nodes: dict[Hashable, dict[float, list[Nodes]]] = {}
+    nodes: dict[Hashable, dict[str, list[Nodes]]] = {}
     links: dict[Hashable, NDArray[np.float64]] = {}
     for layer, beta in terms:
         read = _features(layer.columns, layer.scaling)
@@ -185,7 +186,7 @@ def _branches(terms: Iterable[tuple[HiddenLayer, NDArray[np.float64]]]) -> tuple
         layer_nodes = _nodes(layer, beta[: layer.n_nodes])
         # A trend has no nodes, and networks that were judged worthless have nothing but zeros to add.
         if layer_nodes.outputs.any():
-            nodes.setdefault(key, {}).setdefault(layer_nodes.lift, []).append(layer_nodes)
+            nodes.setdefault(key, {}).setdefault(layer_nodes.core, []).append(layer_nodes)
         if layer.direct_link and beta[layer.n_nodes :].any():
             links[key] = links.get(key, 0.0) + beta[layer.n_nodes :]
     return tuple(
@@ -216,16 +217,16 @@ def _content(features: Features) -> Hashable:
 
 
 def _nodes(layer: HiddenLayer, outputs: NDArray[np.float64]) -> Nodes:
-    if layer.activation not in _LIFTS:
+    if layer.activation not in _CORES:
         raise ExportError(
-            f"The model has nodes with the activation {layer.activation!r}, but only {' and '.join(_LIFTS)} can be "
+            f"The model has nodes with the activation {layer.activation!r}, but only {' and '.join(_CORES)} can be "
             "exported."
         )
     gains = ACTIVATIONS[layer.activation]
     return Nodes(
         layer.weights * gains.input_gain,
         layer.biases * gains.input_gain,
-        _LIFTS[layer.activation],
+        _CORES[layer.activation],
         outputs * gains.output_gain,
     )
 
@@ -234,7 +235,7 @@ def _side_by_side(parts: list[Nodes]) -> Nodes:
     return Nodes(
         np.hstack([part.weights for part in parts]),
         np.concatenate([part.biases for part in parts]),
-        parts[0].lift,
+        parts[0].core,
         np.vstack([part.outputs for part in parts]),
     )
 

@@ -1,9 +1,9 @@
 """What an exported Python file runs. `_python_source` copies these functions as they stand, so they use `math` alone.
 
 A branch is a dictionary: "columns", "dates", "shift", "scale", "lower", "upper", "limit" and "ramps" (source, start and
-half of each) are the fields of `Features`; "layers" is a list of a lift and nodes, each with its bias, the places of
-its weights (None for all), its weights and what it adds to each output; "links" is a list of weights for each column,
-or None.
+half of each) are the fields of `Features`; "layers" is a list of a core ("tanh" or "logistic") and nodes, each with its
+bias, the places of its weights (None for all), its weights and what it adds to each output; "links" is a list of
+weights for each column, or None.
 """
 
 import math
@@ -18,10 +18,11 @@ def _outputs(values: Sequence[float], branches: Sequence[Mapping[str, Any]], con
         raw = _dated([values[column] for column in branch["columns"]], branch["dates"])
         scaled = _scaled(raw, branch)
         features = scaled + [_ramp(raw[source], start, half) for source, start, half in branch["ramps"]]
-        for lift, nodes in branch["layers"]:
+        for core, nodes in branch["layers"]:
+            activate = math.tanh if core == "tanh" else _logistic
             for bias, places, weights, adds in nodes:
                 chosen = features if places is None else [features[place] for place in places]
-                node = math.tanh(sum(map(float.__mul__, chosen, weights)) + bias) + lift
+                node = activate(sum(map(float.__mul__, chosen, weights)) + bias)
                 for output, add in enumerate(adds):
                     totals[output] += node * add
         if branch["links"] is not None:
@@ -29,6 +30,12 @@ def _outputs(values: Sequence[float], branches: Sequence[Mapping[str, Any]], con
                 for output, add in enumerate(adds):
                     totals[output] += value * add
     return [total + constant for total, constant in zip(totals, constants, strict=True)]
+
+
+def _logistic(z: float) -> float:
+    """1 / (1 + exp(z)), by a power that cannot overflow."""
+    power = math.exp(-abs(z))
+    return (power if z > 0.0 else 1.0) / (1.0 + power)
 
 
 def _scaled(raw: Sequence[float], branch: Mapping[str, Any]) -> list[float]:

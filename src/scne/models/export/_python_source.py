@@ -176,7 +176,7 @@ def _branch(branch: Branch) -> Iterable[str]:
     yield from (f"        {name!r}: {value!r}," for name, value in fields.items())
     yield "        'layers': ["
     for nodes in branch.layers:
-        yield f"            [{nodes.lift!r}, ["
+        yield f"            [{nodes.core!r}, ["
         yield from (f"                {_node(nodes, place)}," for place in range(len(nodes.biases)))
         yield "            ]],"
     yield "        ],"

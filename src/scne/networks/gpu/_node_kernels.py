@@ -68,7 +68,7 @@ def fresh_column(
     ROWS: tl.constexpr,
     NODES: tl.constexpr,
     WEIGHTED: tl.constexpr,
-    PLUS_ONE: tl.constexpr,
+    LOGISTIC: tl.constexpr,
 ):
     """The node's outputs h; of each program's rows h'h, in place L of its sums, and before it Q'h."""
     if _nothing_chosen(given, state, offset):
@@ -82,7 +82,7 @@ def fresh_column(
         places = start + tl.arange(0, 16)
         x = tl.load(inputs + rows[:, None].to(tl.int64) * D + places[None, :], mask=here[:, None], other=0.0)
         z += tl.sum(x * tl.load(node + places)[None, :], axis=1)
-    h = core(z, PLUS_ONE) * gain
+    h = core(z, LOGISTIC) * gain
     if WEIGHTED:
         h *= tl.load(roots + rows, mask=here, other=0.0)
     tl.store(fresh + rows, h, mask=here)
@@ -413,7 +413,7 @@ class NodeKernels:
             L=self._nodes,
             NODES=NODES_AT_ONCE,
             WEIGHTED=buffers.roots is not None,
-            PLUS_ONE=shape.kind == "one plus tanh",
+            LOGISTIC=shape.kind == "logistic",
             **rows,
         )
         for again in (False, True):

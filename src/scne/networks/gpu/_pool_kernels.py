@@ -19,8 +19,9 @@ import triton.language as tl
 from scne.networks.gpu._fused import FusedShape
 from scne.networks.gpu._split_product import split_product
 
-# Weights are multiplied by this before a kernel sees them, so that a power of two takes the place of exp(2 z).
-TWICE_LOG2_E = 2.8853900817779268
+# Weights are multiplied by these before a kernel sees them, so that a power of two takes the place of exp(2 z) in tanh,
+# and of exp(z) in the logistic function.
+POWER_GAINS = {"tanh": 2.8853900817779268, "logistic": 1.4426950408889634}
 
 # What the host gives: the node's number, the number of the first attempt, how many there are, whether the first
 # candidate of the first pool is to be taken unasked, a number of the pools by which to know them again, and how many
@@ -76,16 +77,72 @@ mul.f32 $3, r, c;
 """)
 
 
+# The same for h = 1 / (1 + 2^z) with p = 2^-|z|: p / (1 + p) where z is positive, 1 / (1 + p) elsewhere. Nothing has to
+# be limited, since 1 + p is at most 2, and h keeps its relative precision in its lower tail.
+_LOGISTIC = tl.constexpr("""
+{
+.reg .f32 p, q, t, u, a, b, c, d, ab, cd, r, s;
+.reg .pred lower;
+abs.f32 p, $4;
+abs.f32 q, $5;
+abs.f32 t, $6;
+abs.f32 u, $7;
+neg.f32 p, p;
+neg.f32 q, q;
+neg.f32 t, t;
+neg.f32 u, u;
+ex2.approx.ftz.f32 p, p;
+ex2.approx.ftz.f32 q, q;
+ex2.approx.ftz.f32 t, t;
+ex2.approx.ftz.f32 u, u;
+add.f32 a, p, 0f3F800000;
+add.f32 b, q, 0f3F800000;
+add.f32 c, t, 0f3F800000;
+add.f32 d, u, 0f3F800000;
+setp.gt.f32 lower, $4, 0f00000000;
+selp.f32 p, p, 0f3F800000, lower;
+setp.gt.f32 lower, $5, 0f00000000;
+selp.f32 q, q, 0f3F800000, lower;
+setp.gt.f32 lower, $6, 0f00000000;
+selp.f32 t, t, 0f3F800000, lower;
+setp.gt.f32 lower, $7, 0f00000000;
+selp.f32 u, u, 0f3F800000, lower;
+mul.f32 ab, a, b;
+mul.f32 cd, c, d;
+mul.f32 r, ab, cd;
+rcp.approx.ftz.f32 r, r;
+mul.f32 s, r, cd;
+mul.f32 r, r, ab;
+mul.f32 b, s, b;
+mul.f32 a, s, a;
+mul.f32 d, r, d;
+mul.f32 c, r, c;
+mul.f32 $0, p, b;
+mul.f32 $1, q, a;
+mul.f32 $2, t, d;
+mul.f32 $3, u, c;
+}
+""")
+
+
 @triton.jit
-def core(z, PLUS_ONE: tl.constexpr):
-    # tanh(z) = 1 - 2 / (1 + exp(2 z)), whose errors are those of a few roundings of 1, and nothing overflows.
-    if INTERPRETED:
-        part = 1.0 / (1.0 + tl.exp2(tl.minimum(z, 31.0)))
+def core(z, LOGISTIC: tl.constexpr):
+    if LOGISTIC:
+        if INTERPRETED:
+            power = tl.exp2(-tl.abs(z))
+            h = tl.where(z > 0.0, power, 1.0) / (1.0 + power)
+        else:
+            h = tl.inline_asm_elementwise(_LOGISTIC, "=f,=f,=f,=f,f,f,f,f", [z], dtype=tl.float32, is_pure=True, pack=4)
     else:
-        part = tl.inline_asm_elementwise(
-            _RECIPROCALS, "=f,=f,=f,=f,f,f,f,f", [z], dtype=tl.float32, is_pure=True, pack=4
-        )
-    return (2.0 if PLUS_ONE else 1.0) - 2.0 * part
+        # tanh(z) = 1 - 2 / (1 + exp(2 z)), whose errors are those of a few roundings of 1, and nothing overflows.
+        if INTERPRETED:
+            part = 1.0 / (1.0 + tl.exp2(tl.minimum(z, 31.0)))
+        else:
+            part = tl.inline_asm_elementwise(
+                _RECIPROCALS, "=f,=f,=f,=f,f,f,f,f", [z], dtype=tl.float32, is_pure=True, pack=4
+            )
+        h = 1.0 - 2.0 * part
+    return h
 
 
 @triton.jit
@@ -125,7 +182,7 @@ def _block_sums(
     L: tl.constexpr,
     ROWS: tl.constexpr,
     WEIGHTED: tl.constexpr,
-    PLUS_ONE: tl.constexpr,
+    LOGISTIC: tl.constexpr,
     PROJECTED: tl.constexpr,
     MASKED: tl.constexpr,
 ):
@@ -140,7 +197,7 @@ def _block_sums(
         here_too = (candidates < n_given)[None, :]
         v = tl.load(pool + (part * K + places[:, None]) * width + candidates[None, :], mask=here_too, other=0.0)
         z = split_product(x, v, z)
-    h = core(z, PLUS_ONE)
+    h = core(z, LOGISTIC)
     if MASKED:
         h = tl.where(here[:, None], h, 0.0)
     if WEIGHTED:
@@ -179,7 +236,7 @@ def pool_sums(
     L: tl.constexpr,
     ROWS: tl.constexpr,
     WEIGHTED: tl.constexpr,
-    PLUS_ONE: tl.constexpr,
+    LOGISTIC: tl.constexpr,
     PROJECTED: tl.constexpr,
 ):
     """e'h, h'h and Q'h of T candidates over the rows of one program; h itself never reaches memory.
@@ -210,13 +267,13 @@ def pool_sums(
         squares, first, second, projections = _block_sums(
             block, w, squares, first, second, projections, inputs, pool, residual, roots, columns,
             n_rows, n_all, size, candidates, width, n_given,
-            Q, D, K, T, L, ROWS, WEIGHTED, PLUS_ONE, PROJECTED, False,
+            Q, D, K, T, L, ROWS, WEIGHTED, LOGISTIC, PROJECTED, False,
         )  # fmt: skip
     if (whole * ROWS < n_rows) & (program == programs - 1):
         squares, first, second, projections = _block_sums(
             whole, w, squares, first, second, projections, inputs, pool, residual, roots, columns,
             n_rows, n_all, size, candidates, width, n_given,
-            Q, D, K, T, L, ROWS, WEIGHTED, PLUS_ONE, PROJECTED, True,
+            Q, D, K, T, L, ROWS, WEIGHTED, LOGISTIC, PROJECTED, True,
         )  # fmt: skip
     place = sums + program * height * width + candidates
     if first_node == 0:
@@ -294,6 +351,7 @@ def select(
     dependence,
     ties,
     own_ridge,
+    least_square,
     Q: tl.constexpr,
     D: tl.constexpr,
     T: tl.constexpr,
@@ -334,6 +392,7 @@ def select(
         pool = scores + attempt * n_candidates + candidates
         whole = tl.load(pool + Q * width, mask=known, other=0.0)
         left = whole
+        usable = known & (whole >= least_square)
         if PROJECTED:
             # A candidate's own ridge row meets no other column, so it adds to its square alone.
             whole += own_ridge
@@ -343,7 +402,7 @@ def select(
                 tile = pool[None, :] + (Q + 1 + nodes[:, None]) * width
                 projections = tl.load(tile, mask=(nodes[:, None] < size) & known[None, :], other=0.0)
                 left -= tl.sum(projections * projections, axis=0)
-        usable = known & (left > (dependence * whole if PROJECTED else 0.0))
+        usable = usable & (left > (dependence * whole if PROJECTED else 0.0))
         out = tl.load(excluded + (first_attempt + attempt) * n_candidates + candidates, mask=known, other=0.0)
         usable = usable & (out != tl.load(given + NAME))
         gain = _gains(tl.load(pool, mask=known, other=0.0), left, usable)
@@ -503,7 +562,7 @@ class PoolKernels:
             L=projected_on,
             ROWS=tiles.rows,
             WEIGHTED=buffers.roots is not None,
-            PLUS_ONE=shape.kind == "one plus tanh",
+            LOGISTIC=shape.kind == "logistic",
             PROJECTED=shape.plan.projected,
             num_warps=tiles.warps,
             num_stages=tiles.stages,
@@ -538,6 +597,7 @@ class PoolKernels:
             shape.plan.dependence,
             shape.plan.ties,
             shape.plan.ridge / shape.gain**2,
+            shape.n_training * torch.finfo(torch.float32).tiny,
             Q=q,
             D=shape.width,
             T=max(16, triton.next_power_of_2(t)),

@@ -157,7 +157,7 @@ class _Slot:
 
     def begin(self, n_inputs: int, input_gain: float) -> None:
         """Start a network; its weights will be multiplied by a gain."""
-        self._n_inputs, self._gain = n_inputs, input_gain * pools.TWICE_LOG2_E
+        self._n_inputs, self._gain = n_inputs, input_gain * pools.POWER_GAINS[self._search.shape.kind]
         if self._done is not None:
             self._stream = torch.cuda.current_stream(self._there.device)
 

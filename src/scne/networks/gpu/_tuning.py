@@ -175,7 +175,7 @@ def _steps(
             networks.parameters, networks.rates, networks.means, networks.squares, networks.n_nodes, width, n_columns
         ),
         kernels.Adam(networks.corrections, networks.step, 1.0 - MEAN_DECAY, 1.0 - SQUARE_DECAY, NO_DIVISION_BY_ZERO),
-        networks.activation.recorded_name == "one plus tanh",
+        networks.activation.recorded_name == "logistic",
     )
     return steps
 

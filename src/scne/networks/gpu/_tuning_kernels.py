@@ -34,6 +34,13 @@ def _tanh(z):
     return tl.where(z < 0.0, -size, size)
 
 
+@triton.jit
+def _logistic(z):
+    # 1 / (1 + exp(z)) by the same power, so that the lower tail keeps its relative precision.
+    power = tl.exp(-tl.abs(z))
+    return tl.where(z > 0.0, power, 1.0) / (1.0 + power)
+
+
 @triton.jit(do_not_specialize=["offset", "n_inputs", "batch", "held", "n_nodes"])
 def follow_back(
     inputs,
@@ -57,7 +64,7 @@ def follow_back(
     ROWS: tl.constexpr,
     INPUTS: tl.constexpr,
     WEIGHTED: tl.constexpr,
-    PLUS_ONE: tl.constexpr,
+    LOGISTIC: tl.constexpr,
 ):
     """Rows of the batch, the error's derivatives by what enters each node, and sums for those by output weights."""
     block, network, networks = tl.program_id(0), tl.program_id(1), tl.num_programs(1)
@@ -85,9 +92,14 @@ def follow_back(
         z = split_product(x, w, z)
         tl.store(seen_place + start, x)
     activated = (columns < n_nodes)[None, :]
-    t = _tanh(z)
-    h = tl.where(activated, t + 1.0 if PLUS_ONE else t, z)
-    slope = tl.where(activated, 1.0 - t * t, 1.0)
+    if LOGISTIC:
+        t = _logistic(z)
+        slope = t * (t - 1.0)
+    else:
+        t = _tanh(z)
+        slope = 1.0 - t * t
+    h = tl.where(activated, t, z)
+    slope = tl.where(activated, slope, 1.0)
     back = tl.zeros((ROWS, C), dtype=tl.float32)
     for output in tl.static_range(Q):
         if output > 0:
@@ -280,15 +292,15 @@ class TuningKernels:
     batches : Batches
     networks : Networks
     adam : Adam
-    plus_one : bool
-        Whether the activation is one plus tanh, and not tanh alone.
+    logistic : bool
+        Whether the activation is 1 / (1 + exp(z)), and not tanh.
     """
 
     # Steps that are worth one recording: enough that its start costs less than they do.
     recorded_steps = 32
 
-    def __init__(self, batches: Batches, networks: Networks, adam: Adam, plus_one: bool) -> None:
-        self.batches, self.networks, self.adam, self.plus_one = batches, networks, adam, plus_one
+    def __init__(self, batches: Batches, networks: Networks, adam: Adam, logistic: bool) -> None:
+        self.batches, self.networks, self.adam, self.logistic = batches, networks, adam, logistic
         _, self.n_networks, self.batch = batches.places.shape
         self.n_rows = triton.cdiv(self.batch, _ADDED_ROWS) * _ADDED_ROWS
         self.n_blocks = self.n_rows // _ROWS
@@ -329,7 +341,7 @@ class TuningKernels:
             ROWS=_ROWS,
             INPUTS=_INPUTS,
             WEIGHTED=batches.roots is not None,
-            PLUS_ONE=self.plus_one,
+            LOGISTIC=self.logistic,
             num_warps=_BACK_WARPS,
             num_stages=_BACK_STAGES,
         )

@@ -138,7 +138,7 @@ def laid_out(
     outputs, output_rates = np.zeros((2, len(weights), q, columns), dtype=np.float32)
     for m, (own, start, size) in enumerate(zip(weights, starts, sizes, strict=True)):
         nodes[m, :d, :size] = own * gain
-        node_rates[m, :d, :size] = np.where(own != 0.0, settings.input_rate * gain, 0.0)
+        node_rates[m, :d, :size] = np.where(own != 0.0, settings.input_rate * abs(gain), 0.0)
         outputs[m, :, :size] = start[:size].T
         output_rates[m, :, :size] = settings.output_rate
         if n_links:
