@@ -19,6 +19,21 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 
 
+def member_slices(sizes: Sequence[int]) -> tuple[slice, ...]:
+    """Where each member's nodes lie among those of all.
+
+    Examples
+    --------
+    >>> member_slices((2, 1))
+    (slice(0, 2, None), slice(2, 3, None))
+    """
+    slices, end = [], 0
+    for size in sizes:
+        slices.append(slice(end, end + size))
+        end += size
+    return tuple(slices)
+
+
 class LinearSystem(ABC):
     """What a solver may ask of an ensemble: moments, sizes, products with G and its diagonal blocks.
 
@@ -72,11 +87,7 @@ class LinearSystem(ABC):
     @cached_property
     def slices(self) -> tuple[slice, ...]:
         """Where each member's nodes lie among the L nodes."""
-        slices, end = [], 0
-        for size in self.sizes:
-            slices.append(slice(end, end + size))
-            end += size
-        return tuple(slices)
+        return member_slices(self.sizes)
 
     def diagonal_product(self, weights: Array) -> Array:
         """Return D B, D the block diagonal of G, shape (L, q)."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.ncl import EnsembleSystem, MatrixFreeSystem
+from scne.ncl import BlockGaussSeidel, BlockJacobi, EnsembleSystem, MatrixFreeSystem, OrthonormalMembers, Solution
 
 Array = NDArray[np.float64]
 
@@ -61,3 +61,31 @@ def uncoupled_system(blocks: Sequence[Array], target: Array) -> MatrixFreeSystem
         product_fn=product,
         product_rows_fn=lambda member, weights: blocks[member].T @ output(weights),
     )
+
+
+def iterated(
+    solver: BlockJacobi | BlockGaussSeidel, blocks: Sequence[Array], target: Array, decorrelation: float, ridge: float
+) -> Solution:
+    """Algorithm 2 or 3 on hidden outputs: without a ridge with the pseudo-inverses of the H_m, Eqs. (28) to (31).
+
+    Parameters
+    ----------
+    solver : BlockJacobi or BlockGaussSeidel
+    blocks : sequence of (N, L_m) arrays
+        H_m.
+    target : (N,) array
+    decorrelation, ridge : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> H, y = np.random.default_rng(0).standard_normal((9, 2)), np.ones(9)
+    >>> solution = iterated(BlockJacobi(max_iter=0), [H], y, 0.0, 0.0)
+    >>> bool(np.allclose(solution.weights[:, 0], np.linalg.pinv(H) @ y))
+    True
+    """
+    if ridge > 0:
+        return solver.solve(uncoupled_system(blocks, target), decorrelation, ridge)
+    members = OrthonormalMembers.of(blocks)
+    system = uncoupled_system([member.outputs for member in members.each], target)
+    return members.solution(lambda: solver.solve(system, decorrelation, ridge))
