@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
-from scne.fitting._members import ensemble_system, matrix_free_system, member_outputs
+from scne.fitting._matrix_free import matrix_free_system
+from scne.fitting._members import ensemble_system, member_outputs
 from scne.networks import ACTIVATIONS, HiddenLayer, joint_outputs
 from scne.passes import PoolBlock, PoolSums, SystemSums, ThreadEngine, score_pool, stripe_rows, system_sums
 from scne.rows import ArrayRows, ColumnScaling, ColumnStatistics, RowBlock, column_statistics, learn_scaling

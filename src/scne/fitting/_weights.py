@@ -131,8 +131,6 @@ def solve_weights(
             decorrelation = 0.0
         ridges = ", ".join(map("{:.4g}".format, ridge))
         _log.debug("solver %s, decorrelation (lambda) %.6g, ridge %s", name, decorrelation, ridges)
-        if name == "jacobi" and isinstance(system, EnsembleSystem):
-            _warn_of_divergence(system, decorrelation, ridge)
         solver = make_solver(name, max_iter=settings.max_iter, tol=settings.tol, step_tol=STEP_TOL)
         if rows is None:
             solution = solver.solve(system, decorrelation, ridge)
@@ -178,17 +176,6 @@ def _choose(
         return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged)
     with ThreadEngine(available_threads()) as engine:
         return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged, run=engine.map)
-
-
-def _warn_of_divergence(system: EnsembleSystem, decorrelation: float, ridge: NDArray[np.float64]) -> None:
-    bound = decorrelation_bounds(system, ridge).jacobi_exact
-    if decorrelation >= bound:
-        warnings.warn(
-            f"Block Jacobi will not converge with decorrelation={decorrelation:g}: on these rows it does so below "
-            f"{bound:.4g}. Use a smaller decorrelation, or solver='gauss-seidel' or 'cholesky', which take any.",
-            ScneConvergenceWarning,
-            stacklevel=users_stacklevel(),
-        )
 
 
 def _checked_decorrelation(decorrelation: object, n_members: int) -> float | str:

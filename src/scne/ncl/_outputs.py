@@ -82,7 +82,7 @@ class OutputRows:
         values = np.concatenate([self.values, other.values])
         # Not at every row that is more than needed: most of the work would then be done again and again.
         if len(values) >= 2 * values.shape[1]:
-            values = np.linalg.qr(values, mode="r")
+            values = np.asarray(np.linalg.qr(values, mode="r"))
         return OutputRows(values, self.n_rows + other.n_rows, self.sizes)
 
 
@@ -119,21 +119,26 @@ def orthonormal_member(hidden: Array) -> OrthonormalMember:
     >>> (twins.to_weights @ (twins.outputs.T @ np.ones((3, 1)))).ravel().round(12)
     array([0.5, 0.5])
     """
-    sizes = np.linalg.norm(hidden, axis=0)
+    # Its rows are the many; what is decomposed below has no more of them than nodes.
+    basis, factor = np.linalg.qr(hidden)
+    smallest = EPS * max(hidden.shape)
+    sizes = np.linalg.norm(factor, axis=0)
     sizes[sizes == 0] = 1.0
-    level = _decomposed(hidden / sizes)
+    level = _decomposed(factor / sizes, smallest)
     level = OrthonormalMember(level.outputs, level.to_weights / sizes[:, None])
-    if level.outputs.shape[1] == hidden.shape[1]:
-        return level
-    # Of dependent nodes the weights of least norm are wanted, and those are not the ones of least norm at other sizes.
-    # But small nodes must not be taken for dependent ones on the way.
-    plain = _decomposed(hidden)
-    return plain if plain.outputs.shape[1] == level.outputs.shape[1] else level
+    rank = level.to_weights.shape[1]
+    if rank < hidden.shape[1]:
+        # Of dependent nodes the weights of least norm are wanted, and those are not of least norm at other sizes. But
+        # small nodes must not be taken for dependent ones on the way.
+        plain = _decomposed(factor, smallest)
+        level = plain if plain.to_weights.shape[1] == rank else level
+    return OrthonormalMember(basis @ level.outputs, level.to_weights)
 
 
-def _decomposed(matrix: Array) -> OrthonormalMember:
+def _decomposed(matrix: Array, smallest: float) -> OrthonormalMember:
+    """U and V S^-1 of a matrix, without singular values of up to `smallest` times the largest."""
     left, values, right = np.linalg.svd(matrix, full_matrices=False)
-    kept = values > EPS * max(matrix.shape) * values.max(initial=0.0)
+    kept = values > smallest * values.max(initial=0.0)
     return OrthonormalMember(left[:, kept], right[kept].T / values[kept])
 
 

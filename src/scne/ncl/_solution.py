@@ -39,8 +39,8 @@ _MESSAGES = {
         "lower the decorrelation, or use solver 'cholesky'."
     ),
     Status.DIVERGED: (
-        "The iteration diverged after {n_iter} iterations; use a decorrelation below {bound}, or solver "
-        "'gauss-seidel' or 'cholesky'."
+        "The iteration diverged: it moves away, and did so for {n_iter} iterations, so that more would not help; use a "
+        "decorrelation below {bound}, or another solver ('gauss-seidel', 'cg' or 'cholesky')."
     ),
     Status.RANK_DEFICIENT: "",
 }
