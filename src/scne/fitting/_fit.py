@@ -96,9 +96,10 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
             if data.encoder is not None:
                 release_memory()
             held_out = site.held_out(system, layers)
+            # Networks without a ridge are solved from H, not from sums.
             rows = None
-            if settings.needs_rows and not engine.on_device:
-                rows = output_rows(data.rows, layers, site.target_scaling, engine)
+            if settings.needs_rows:
+                rows = output_rows(data.rows, layers, site.target_scaling, engine, plan.basis_bytes)
     if system is not None:
         # Choose lambda and r, and solve. Outside the engine BLAS has its threads back: this is dense algebra.
         solved = solve_weights(system, settings, held_out, rows)

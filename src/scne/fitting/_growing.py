@@ -71,9 +71,7 @@ def grown(
     with engine:
         summed = rows_to_sum(rows.rows, engine, trend)
         system = ensemble_system(summed, layers, scaling, engine)
-        exact = None
-        if settings.needs_rows and not engine.on_device:
-            exact = output_rows(summed, layers, scaling, engine)
+        outputs = output_rows(summed, layers, scaling, engine) if settings.needs_rows else None
         held_out = replace(site, engine=ThreadEngine(1)).held_out(system, layers)
     errors = None
     if held_out is not None:
@@ -83,7 +81,7 @@ def grown(
     return replace(
         model,
         members=tuple(members),
-        solved=replace(solve_weights(system, settings, rows=exact), choice=model.solved.choice),
+        solved=replace(solve_weights(system, settings, rows=outputs), choice=model.solved.choice),
         sums=system,
         held_out=None if held_out is None else HeldOutSums(held_out.judged, fitted_too=True),
         calibration=None if errors is None else RunningErrors(errors, len(errors)),

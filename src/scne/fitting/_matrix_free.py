@@ -124,6 +124,6 @@ class _RowTotal:
         return total
 
     def _pass(self, kernel: Callable[[RowBlock], NDArray[np.float64]]) -> NDArray[np.float64]:
-        sums = self.engine.reduce(kernel, self.rows.stripes(stripe_rows(self.rows.n_rows)), np.add)
+        sums: NDArray[np.float64] = self.engine.reduce(kernel, self.rows.stripes(stripe_rows(self.rows.n_rows)), np.add)
         self.moves.clear()
         return sums

@@ -5,6 +5,7 @@ from functools import partial, reduce
 
 import numpy as np
 
+from scne.fitting._checks import BASIS_BYTES
 from scne.ncl import OutputRows
 from scne.networks import HiddenLayer, each_outputs
 from scne.passes import ClusterRows, Engine
@@ -15,12 +16,16 @@ _FEWEST_AT_ONCE = 1_024
 
 
 def output_rows(
-    rows: RowSource | ClusterRows, layers: Sequence[HiddenLayer], target_scaling: ColumnScaling, engine: Engine
-) -> OutputRows:
-    """[H y] of all rows as at most 2 (L + q) rows, in one pass.
+    rows: RowSource | ClusterRows,
+    layers: Sequence[HiddenLayer],
+    target_scaling: ColumnScaling,
+    engine: Engine,
+    most_bytes: float = BASIS_BYTES,
+) -> OutputRows | None:
+    """[H y] of all rows as at most 2 (L + q) rows, in one pass; None on a device, or where they would not fit.
 
-    Twice the operations of the pass that sums H'H, and as much memory: H itself is never held, so that rows of files
-    and of a cluster are as good as arrays.
+    It takes two to three times as long as the pass that sums H'H. H itself is never held, so that rows of files and of
+    a cluster are as good as arrays.
 
     Parameters
     ----------
@@ -28,8 +33,12 @@ def output_rows(
     layers : sequence of HiddenLayer
     target_scaling : ColumnScaling
     engine : Engine
-        Of processors.
+    most_bytes : float
+        Memory for what stands for the rows, 16 (L + q)^2 bytes.
     """
+    width = sum(layer.n_outputs for layer in layers) + len(target_scaling.scale)
+    if engine.on_device or 16 * width**2 > most_bytes:
+        return None
     kernel = partial(_block_rows, layers, target_scaling)
     results = engine.results(rows, kernel, OutputRows.joined, "factoring rows")
     return reduce(OutputRows.joined, (part for _, part in results))

@@ -39,7 +39,7 @@ _MESSAGES = {
         "lower the decorrelation, or use solver 'cholesky'."
     ),
     Status.DIVERGED: (
-        "The iteration diverged: it moves away, and did so for {n_iter} iterations, so that more would not help; use a "
+        "The iteration diverged: after {n_iter} iterations it is still moving away, and more would not help; use a "
         "decorrelation below {bound}, or another solver ('gauss-seidel', 'cg' or 'cholesky')."
     ),
     Status.RANK_DEFICIENT: "",
