@@ -32,7 +32,8 @@ def matrix_free_system(
     engine : Engine
     total_bytes : float
         Memory for block Gauss-Seidel's running total, which takes 16 N q bytes whether the rows are in memory or in
-        files. What does not fit is computed from all networks again for every one of them.
+        files, and 8 N L_m more for the outputs of the network at work. Without the latter they are computed twice in a
+        sweep instead of once; without the former, those of all networks for every one of them.
     """
     alone = [ensemble_system(rows, [layer], target_scaling, engine) for layer in layers]
     sizes = tuple(layer.n_outputs for layer in layers)
@@ -53,8 +54,11 @@ def matrix_free_system(
 
         return engine.reduce(kernel, rows.stripes(stripe_rows(rows.n_rows)), np.add)
 
+    total_size = 16 * rows.n_rows * n_outputs
+    keeps_outputs = total_size + 8 * rows.n_rows * max(sizes) <= total_bytes
+
     def running_total(weights: NDArray[np.float64]) -> _RowTotal:
-        return _RowTotal(rows, layers, target_scaling, engine, np.split(weights, starts[1:-1]))
+        return _RowTotal(rows, layers, target_scaling, engine, np.split(weights, starts[1:-1]), keeps_outputs)
 
     return MatrixFreeSystem(
         diagonal_blocks=tuple(system.gram for system in alone),
@@ -64,15 +68,16 @@ def matrix_free_system(
         sizes=sizes,
         product_fn=lambda weights: product_of(range(len(layers)), weights),
         product_rows_fn=lambda member, weights: product_of([member], weights),
-        running_total=running_total if 16 * rows.n_rows * n_outputs <= total_bytes else None,
+        running_total=running_total if total_size <= total_bytes else None,
     )
 
 
 class _RowTotal:
     """What the networks put out together on every row, kept up to date as their weights move: a `RunningTotal`.
 
-    A move is done in the pass that follows it, so that a sweep over M networks reads the rows M + 1 times and computes
-    each network's outputs twice, as often as block Jacobi does.
+    A move is done in the pass that follows it, so that a sweep over M networks reads the rows M + 1 times. Block Jacobi
+    computes each network's outputs twice in a sweep; so does this, or once where the outputs of the network at work may
+    be kept from its product to its move.
     """
 
     def __init__(
@@ -82,12 +87,17 @@ class _RowTotal:
         target_scaling: ColumnScaling,
         engine: Engine,
         weights: Sequence[NDArray[np.float64]],
+        keeps_outputs: bool,
     ) -> None:
         self.rows, self.layers, self.target_scaling, self.engine = rows, layers, target_scaling, engine
         # Two numbers for each row and output: now, and when last measured.
         self.total: NDArray[np.float64] = np.zeros((rows.n_rows, weights[0].shape[1]))
         self.measured_total = np.zeros_like(self.total)
         self.moves = list(enumerate(weights))
+        self.keeps_outputs = keeps_outputs
+        # Hidden outputs of one network, by the first row of their stripe.
+        self.kept: dict[int, NDArray[np.float64]] = {}
+        self.kept_member: int | None = None
 
     def move(self, member: int, change: NDArray[np.float64]) -> None:
         """Add H_m change in the next pass."""
@@ -99,9 +109,13 @@ class _RowTotal:
         def kernel(block: RowBlock) -> NDArray[np.float64]:
             total = self._moved(block)
             hidden = self.layers[member].outputs(block.inputs)
+            if self.keeps_outputs:
+                self.kept[block.start] = hidden
             return np.asarray(hidden.T @ (total if block.weights is None else total * block.weights[:, None]))
 
-        return self._pass(kernel)
+        product = self._pass(kernel)
+        self.kept_member = member if self.keeps_outputs else None
+        return product
 
     def measured(self) -> TotalSquares:
         """Sums of squares of the total, of its change since the last call, and of what it leaves of the targets."""
@@ -120,7 +134,9 @@ class _RowTotal:
         """A block's total, brought up to date."""
         total = self.total[block.start : block.stop]
         for member, change in self.moves:
-            total += self.layers[member].outputs(block.inputs) @ change
+            kept = member == self.kept_member
+            hidden = self.kept[block.start] if kept else self.layers[member].outputs(block.inputs)
+            total += hidden @ change
         return total
 
     def _pass(self, kernel: Callable[[RowBlock], NDArray[np.float64]]) -> NDArray[np.float64]:
