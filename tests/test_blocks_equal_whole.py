@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
-from scne.fitting._members import ensemble_system, matrix_free_system, member_outputs
+from scne.fitting._matrix_free import matrix_free_system
+from scne.fitting._members import ensemble_system, member_outputs
+from scne.ncl import BlockGaussSeidel, BlockJacobi, Status
 from scne.networks import ACTIVATIONS, HiddenLayer, joint_outputs
 from scne.passes import PoolBlock, PoolSums, SystemSums, ThreadEngine, score_pool, stripe_rows, system_sums
 from scne.rows import ArrayRows, ColumnScaling, ColumnStatistics, RowBlock, column_statistics, learn_scaling
@@ -259,6 +261,68 @@ def test_the_system_without_a_matrix_multiplies_as_with_one(weighted):
     np.testing.assert_allclose(product, dense.gram @ B, rtol=1e-10)
     np.testing.assert_allclose(second, (dense.gram @ B)[layers[0].n_outputs :], rtol=1e-10)
     np.testing.assert_allclose(free.moments, dense.moments, rtol=1e-10)
+
+
+@pytest.fixture(params=[False, True], ids=["counted once", "weighted"])
+def free_problem(request):
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(0, 2, 2001) if request.param else None
+    rows = ArrayRows(rng.standard_normal((2001, 4)), rng.standard_normal((2001, 2)), weights)
+    return rows, make_layers(direct_link=True), ColumnScaling(np.full(2, 0.1), np.full(2, 3.0))
+
+
+def test_gauss_seidel_without_a_matrix_takes_the_steps_that_it_takes_with_one(free_problem):
+    """With a running total of the networks' outputs, and where there is no memory for it."""
+    rows, layers, scaling = free_problem
+    ridge, solver = np.array([0.1, 0.3]), BlockGaussSeidel(max_iter=6, step_tol=0.0)
+    with ThreadEngine(2) as engine:
+        dense = solver.solve(ensemble_system(rows, layers, scaling, engine), 0.9, ridge)
+        for total_bytes in (1e9, 16 * 2001 * 2, 16 * 2001 * 2 - 1):
+            system = matrix_free_system(rows, layers, scaling, engine, total_bytes)
+            assert (system.running_total is None) == (total_bytes < 16 * 2001 * 2)
+            free = solver.solve(system, 0.9, ridge)
+            np.testing.assert_allclose(free.weights_history, dense.weights_history, rtol=1e-8, atol=1e-10)
+            np.testing.assert_allclose(free.error_history, dense.error_history, rtol=1e-9)
+            assert (free.status, free.n_iter) == (dense.status, dense.n_iter)
+
+
+def test_gauss_seidel_stops_at_the_same_standstill_with_a_running_total(free_problem):
+    rows, layers, scaling = free_problem
+    with ThreadEngine(2) as engine:
+        dense = BlockGaussSeidel().solve(ensemble_system(rows, layers, scaling, engine), 1.2, 0.1)
+        free = BlockGaussSeidel().solve(matrix_free_system(rows, layers, scaling, engine), 1.2, 0.1)
+    assert dense.status is free.status is Status.CONVERGED
+    assert dense.n_iter == free.n_iter > 3
+
+
+@pytest.mark.parametrize("n_networks", [2, 5])
+@pytest.mark.parametrize(("total_bytes", "times"), [(16 * 600, 2), (1e9, 1)], ids=["total", "total and outputs"])
+def test_a_sweep_of_gauss_seidel_computes_no_more_outputs_than_one_of_jacobi(
+    n_networks, total_bytes, times, monkeypatch
+):
+    rng = np.random.default_rng(0)
+    rows = ArrayRows(rng.standard_normal((600, 4)), rng.standard_normal((600, 1)))
+    layers, identity = make_layers()[:1] * n_networks, ColumnScaling(np.zeros(1), np.ones(1))
+    plain, computed = HiddenLayer.outputs, []
+
+    def counted(layer, inputs):
+        computed.append(len(inputs))
+        return plain(layer, inputs)
+
+    def outputs_of_a_sweep(solver):
+        counts = []
+        for n_sweeps in (1, 4):
+            computed.clear()
+            solver(max_iter=n_sweeps, step_tol=0.0).solve(system, 0.3, 0.1)
+            counts.append(sum(computed))
+        return (counts[1] - counts[0]) / 3
+
+    with ThreadEngine(1) as engine:
+        system = matrix_free_system(rows, layers, identity, engine, total_bytes)
+        monkeypatch.setattr(HiddenLayer, "outputs", counted)
+        jacobi, gauss_seidel = map(outputs_of_a_sweep, (BlockJacobi, BlockGaussSeidel))
+    assert jacobi == 2 * n_networks * 600
+    assert gauss_seidel == times * n_networks * 600
 
 
 def test_members_predict_blocks_as_all_rows():

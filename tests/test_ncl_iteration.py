@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scne.ncl import EnsembleSystem, Status
-from scne.ncl._iteration import History, IterativeSolver, divergence_threshold, relative_change
+from scne.ncl._iteration import History, Iterate, IterativeSolver, divergence_threshold, product_iterates
 
 # Two members of one node each, two rows: the ensemble is (B_1, B_2) / 2 and the target (2, 2).
 SYSTEM = EnsembleSystem.from_outputs([np.array([[1.0], [0.0]]), np.array([[0.0], [1.0]])], np.array([2.0, 2.0]))
@@ -17,7 +17,7 @@ class Solver(IterativeSolver):
 
 def run(step, *, max_iter=10, tol=0.0, step_tol=0.0, keep=True):
     solver = Solver(max_iter=max_iter, tol=tol, step_tol=step_tol, keep_weights_history=keep)
-    return solver.iterate(SYSTEM, START, lambda weights, product: step(weights))
+    return solver.iterate(SYSTEM, product_iterates(SYSTEM, 0.0, START, lambda weights, product: step(weights)))
 
 
 def test_without_iterations_the_start_is_the_answer():
@@ -85,23 +85,59 @@ def test_a_step_out_of_the_numbers_returns_the_iterate_before_it(broken):
     assert np.isfinite(solution.error_history).all()
 
 
+def iterates_of(H, old, new, ridge=0.0):
+    """The start `old`, and `new`, for one member with hidden outputs H."""
+    system = EnsembleSystem.from_outputs([H], np.zeros((len(H), old.shape[1])))
+    iterates = product_iterates(system, ridge, old, lambda weights, product: new)
+    return next(iterates), next(iterates)
+
+
 def test_the_change_is_that_of_the_fit_relative_to_the_new_one():
     rng = np.random.default_rng(0)
     H = rng.standard_normal((20, 3))
     new, old = rng.standard_normal((2, 3, 2))
-    gram = H.T @ H
-    expected = np.linalg.norm(H @ (new - old), axis=0) / np.linalg.norm(H @ new, axis=0)
-    assert relative_change(new, old, gram @ new, gram @ old) == pytest.approx(expected.max(), rel=1e-12)
+    change, size = np.linalg.norm(H @ (new - old), axis=0), np.linalg.norm(H @ new, axis=0)
+    _, second = iterates_of(H, old, new)
+    np.testing.assert_allclose(second.change, change, rtol=1e-12)
+    np.testing.assert_allclose(second.size, size, rtol=1e-12)
     # The output that moves more decides, wherever it stands.
-    turned = new[:, ::-1], old[:, ::-1]
-    assert relative_change(*turned, *(gram @ one for one in turned)) == pytest.approx(expected.max(), rel=1e-12)
+    assert second.relative_change == pytest.approx((change / size).max(), rel=1e-12)
+    assert iterates_of(H, old[:, ::-1], new[:, ::-1])[1].relative_change == pytest.approx((change / size).max())
+
+
+def test_a_step_is_measured_with_the_ridge():
+    rng = np.random.default_rng(0)
+    H = rng.standard_normal((20, 3))
+    new, old = rng.standard_normal((2, 3, 2))
+    step = np.linalg.norm(np.vstack([H, np.sqrt(0.5) * np.eye(3)]) @ (new - old))
+    assert iterates_of(H, old, new, ridge=0.5)[1].step == pytest.approx(step, rel=1e-12)
 
 
 def test_an_output_whose_fit_is_zero_does_not_move():
-    gram = np.eye(2)
     new, old = np.array([[0.0, 3.0], [0.0, 4.0]]), np.array([[0.0, 3.0], [0.0, 3.0]])
-    assert relative_change(new, old, gram @ new, gram @ old) == 0.2
-    assert relative_change(np.zeros((2, 1)), np.zeros((2, 1)), np.zeros((2, 1)), np.zeros((2, 1))) == 0.0
-    # Rounding may leave a square below zero: that is no change, and no NaN.
-    assert relative_change(np.ones((1, 1)), np.zeros((1, 1)), np.ones((1, 1)), np.full((1, 1), 1 + 1e-16)) < 1e-7
-    assert relative_change(np.ones((1, 1)), np.zeros((1, 1)), np.ones((1, 1)), np.full((1, 1), 2.0)) == 0.0
+    assert iterates_of(np.eye(2), old, new)[1].relative_change == 0.2
+    assert iterates_of(np.eye(2), np.zeros((2, 1)), np.zeros((2, 1)))[1].relative_change == 0.0
+
+
+def run_steps(lengths, diverges):
+    """Steps of given lengths along the first node, then max_iter."""
+    places = iter(np.cumsum(lengths))
+    iterates = product_iterates(SYSTEM, 0.0, START, lambda *_: np.array([[next(places)], [0.0]]))
+    return Solver(max_iter=len(lengths), step_tol=0.0).iterate(SYSTEM, iterates, diverges).status
+
+
+def test_at_max_iter_growing_steps_are_a_divergence_where_the_solver_says_so():
+    def grows(growth):
+        return growth >= 1.0
+
+    assert run_steps([1.0, 2.0, 4.0], grows) is Status.DIVERGED
+    assert run_steps([1.0, 2.0, 1.9], grows) is Status.MAX_ITER
+    assert run_steps([1.0, 2.0, 4.0], lambda growth: False) is Status.MAX_ITER
+    # One step has none before it, and rounding grows and shrinks as it likes.
+    assert run_steps([5.0], grows) is Status.MAX_ITER
+    assert run_steps([1.0, 1e-9, 2e-9], grows) is Status.MAX_ITER
+
+
+def test_the_relative_change_takes_no_zero_for_a_divisor():
+    still = Iterate(START, 0.0, np.zeros(2), np.zeros(2), 0.0)
+    assert still.relative_change == 0.0

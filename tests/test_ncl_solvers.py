@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scne.ncl import (
     SOLVERS,
@@ -30,6 +32,7 @@ from scne.ncl import (
     system_matrix,
 )
 
+quick = settings(max_examples=60, deadline=None)
 COUPLED = {
     "pinv": PseudoInverse(),
     "cholesky": Cholesky(),
@@ -132,7 +135,7 @@ def test_naive_names_the_dependent_member():
     members[1][:, 1] = members[1][:, 0]
     solution = Naive().solve(make_system(members), 0.5, np.zeros(2))
     assert solution.status is Status.RANK_DEFICIENT
-    assert "member(s) 1 are" in solution.message
+    assert "1 of 3 directions of member 1 cannot be told from rounding in H'H" in solution.message
     for m, nodes in enumerate((slice(0, 3), slice(3, 6))):
         system = make_system(members)
         expected = np.linalg.pinv(system.diagonal_block(m)) @ system.moments[nodes]
@@ -251,6 +254,71 @@ def test_jacobi_diverges_above_its_exact_bound_only_and_says_so():
     assert free.decorrelation_bound == pytest.approx(16 / 18)
     for name in ("gauss-seidel", "cg", "cholesky"):
         assert COUPLED[name].solve(system, 1.02 * exact, ridge).status is not Status.DIVERGED
+
+
+def with_jacobi_radius(radius):
+    """Nearly equal members, and the lambda at which block Jacobi's iteration matrix has this spectral radius."""
+    members = hidden_outputs((3, 3, 3, 3))
+    system, ridge = make_system([0.2 * H + members[0] for H in members]), np.full(4, 0.01)
+    strength = spectral_radius_jacobi(system, 1.0, ridge) * (1 - 9 / 16) / (3 / 16)
+    # (c2 / c1) strength = radius, with c1 = 1 - lambda 9/16 and c2 = lambda 3/16.
+    decorrelation = radius / (3 / 16 * strength + radius * 9 / 16)
+    assert spectral_radius_jacobi(system, decorrelation, ridge) == pytest.approx(radius, rel=1e-12)
+    return system, decorrelation, ridge
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 5, 60])
+@pytest.mark.parametrize(
+    ("radius", "status"),
+    [
+        (0.9, Status.MAX_ITER),
+        (0.99, Status.MAX_ITER),
+        (1 - 1e-9, Status.MAX_ITER),
+        (1 + 1e-9, Status.DIVERGED),
+        (1.01, Status.DIVERGED),
+        (1.37, Status.DIVERGED),
+    ],
+)
+def test_an_iteration_that_max_iter_ends_diverged_if_its_radius_is_one_or_more(radius, status, max_iter):
+    system, decorrelation, ridge = with_jacobi_radius(radius)
+    solution = BlockJacobi(max_iter=max_iter, step_tol=0.0).solve(system, decorrelation, ridge)
+    assert (solution.status, solution.n_iter) == (status, max_iter)
+    assert solution.spectral_radius == pytest.approx(radius, rel=1e-12)
+    advice = "raise max_iter" if status is Status.MAX_ITER else "use a decorrelation below"
+    assert advice in solution.message
+    assert ("more would not help" in solution.message) == (status is Status.DIVERGED)
+    if status is Status.DIVERGED:
+        assert f"{decorrelation_bounds(system, ridge).jacobi_exact:.4g}" in solution.message
+
+
+@pytest.mark.parametrize(
+    ("radius", "status"), [(0.9, Status.MAX_ITER), (0.999, Status.MAX_ITER), (1.01, Status.DIVERGED)]
+)
+def test_without_the_gram_matrix_growing_steps_tell_a_divergence(radius, status):
+    system, decorrelation, ridge = with_jacobi_radius(radius)
+    solution = BlockJacobi(max_iter=60, step_tol=0.0).solve(matrix_free(system), decorrelation, ridge)
+    assert solution.status is status
+    if status is Status.DIVERGED:
+        assert solution.decorrelation_bound == pytest.approx(16 / 18)
+
+
+@quick
+@given(st.integers(0, 10_000), st.floats(0.05, 0.999), st.floats(0.0, 10.0), st.integers(2, 8))
+def test_growing_steps_never_tell_a_divergence_that_is_none(seed, share, ridge, max_iter):
+    members = hidden_outputs((2, 3, 2), n_rows=20, seed=seed)
+    system = make_system([0.3 * H + members[0][:, :1] for H in members])
+    decorrelation = share * decorrelation_bounds(system, ridge).jacobi_exact
+    for solver in (BlockJacobi(max_iter=max_iter, step_tol=0.0), BlockGaussSeidel(max_iter=max_iter, step_tol=0.0)):
+        if solver.name == "gauss-seidel":
+            decorrelation = min(decorrelation, 0.999 * decorrelation_limit(3))
+        assert solver.solve(matrix_free(system), decorrelation, ridge).status is not Status.DIVERGED
+
+
+def test_gauss_seidel_below_the_limit_is_slow_at_worst():
+    system, _, ridge = with_jacobi_radius(1.37)
+    slow = BlockGaussSeidel(max_iter=5, step_tol=0.0).solve(system, 0.999 * decorrelation_limit(4), ridge)
+    assert slow.status is Status.MAX_ITER
+    assert "raise max_iter" in slow.message
 
 
 @pytest.mark.parametrize("name", ["gauss-seidel", "cg"])

@@ -22,7 +22,7 @@ class RVFLRegressor(NetworkRegressor):
         Also link the inputs to the output. The base models of DNNE have no such links.
     activation : {"sigmoid", "tanh"}, default="sigmoid"
     ridge : float, default=1e-6
-        Added to the diagonal of H'H. Zero gives the pseudo-inverse.
+        Added to the diagonal of H'H. Zero gives the pseudo-inverse of H (see `SCNRegressor`).
     scaling : {"0-1", "min-max", "standard", "none"}, default="0-1"
         How inputs are scaled inside, and whether they are limited to the range seen in fit (see `SCNRegressor`).
     target_scaling : {"0-1", "standard", "none"}, default="standard"

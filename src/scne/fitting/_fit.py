@@ -16,7 +16,9 @@ from scne.fitting._checkpoint import Checkpoint
 from scne.fitting._checks import BASIS_BYTES, check_gram_fits
 from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend
 from scne.fitting._held_out import HeldOutSums
-from scne.fitting._members import Member, ensemble_system, learn_scalings, matrix_free_system, validation_rows
+from scne.fitting._matrix_free import matrix_free_system
+from scne.fitting._members import Member, ensemble_system, learn_scalings, validation_rows
+from scne.fitting._output_rows import output_rows
 from scne.fitting._plan import FitPlan
 from scne.fitting._running_errors import RunningErrors
 from scne.fitting._training import TrainingData
@@ -87,15 +89,20 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         if plan.matrix_free:
             assert not isinstance(data.rows, ClusterRows)
             system = None
-            solved = solve_weights(matrix_free_system(data.rows, layers, site.target_scaling, engine), settings)
+            free = matrix_free_system(data.rows, layers, site.target_scaling, engine, plan.basis_bytes)
+            solved = solve_weights(free, settings)
         else:
             system = ensemble_system(data.rows, layers, site.target_scaling, engine, checkpoint)
             if data.encoder is not None:
                 release_memory()
             held_out = site.held_out(system, layers)
+            # Networks without a ridge are solved from H, not from sums.
+            rows = None
+            if settings.needs_rows:
+                rows = output_rows(data.rows, layers, site.target_scaling, engine, plan.basis_bytes)
     if system is not None:
         # Choose lambda and r, and solve. Outside the engine BLAS has its threads back: this is dense algebra.
-        solved = solve_weights(system, settings, held_out)
+        solved = solve_weights(system, settings, held_out, rows)
 
     # What weights without the held-out rows say of these judges the trend and calibrates intervals.
     without = None if held_out is None else partial(solve_again, held_out.fitted, settings, solved)

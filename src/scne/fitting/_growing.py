@@ -17,6 +17,7 @@ from scne.fitting._fitted import FittedNetworks, split_weights
 from scne.fitting._held_out import HeldOutSums
 from scne.fitting._later_rows import LaterRows, rows_to_sum
 from scne.fitting._members import Member, ensemble_system, mean_output, validation_rows
+from scne.fitting._output_rows import output_rows
 from scne.fitting._plan import MemberPlan
 from scne.fitting._running_errors import RunningErrors
 from scne.fitting._weights import WeightSettings, solve_weights
@@ -68,7 +69,9 @@ def grown(
         members = grown_members(plans, model.members, model.weights, n, site)
     layers = [member.layer for member in members]
     with engine:
-        system = ensemble_system(rows_to_sum(rows.rows, engine, trend), layers, scaling, engine)
+        summed = rows_to_sum(rows.rows, engine, trend)
+        system = ensemble_system(summed, layers, scaling, engine)
+        outputs = output_rows(summed, layers, scaling, engine) if settings.needs_rows else None
         held_out = replace(site, engine=ThreadEngine(1)).held_out(system, layers)
     errors = None
     if held_out is not None:
@@ -78,7 +81,7 @@ def grown(
     return replace(
         model,
         members=tuple(members),
-        solved=replace(solve_weights(system, settings), choice=model.solved.choice),
+        solved=replace(solve_weights(system, settings, rows=outputs), choice=model.solved.choice),
         sums=system,
         held_out=None if held_out is None else HeldOutSums(held_out.judged, fitted_too=True),
         calibration=None if errors is None else RunningErrors(errors, len(errors)),

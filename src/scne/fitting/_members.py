@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from scne.fitting._checkpoint import Checkpoint, Form
 from scne.fitting._checks import check_input_sizes, check_target_spread
-from scne.ncl import EnsembleSystem, MatrixFreeSystem
+from scne.ncl import EnsembleSystem
 from scne.networks import BuiltNetwork, HiddenLayer, each_outputs, joint_outputs, rows_at_once
 from scne.passes import (
     ClusterRows,
     DeviceEngine,
     Engine,
     SystemSums,
-    stripe_rows,
     system_sums,
 )
 from scne.rows import (
@@ -225,42 +224,6 @@ def _sums_hold(arrays: dict[str, NDArray[Any]]) -> bool:
 def _where(engine: Engine, values: NDArray[Any]) -> Array:
     """An array of this process's memory where an engine works."""
     return engine.put(values) if isinstance(engine, DeviceEngine) else values
-
-
-def matrix_free_system(
-    rows: RowSource, layers: Sequence[HiddenLayer], target_scaling: ColumnScaling, engine: Engine
-) -> MatrixFreeSystem:
-    """The same system without the off-diagonal blocks of G: every product with G is a pass over the rows (identity 6).
-
-    N sum L_m^2 flops to set up instead of N L^2, and sum L_m^2 numbers instead of L^2.
-    """
-    alone = [ensemble_system(rows, [layer], target_scaling, engine) for layer in layers]
-    sizes = tuple(layer.n_outputs for layer in layers)
-    starts = np.cumsum([0, *sizes])
-
-    def product_of(members: Sequence[int], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Rows of G @ weights that belong to some members: H_m'(sum_q H_q b_q)."""
-
-        def kernel(block: RowBlock) -> NDArray[np.float64]:
-            total = sum(
-                layer.outputs(block.inputs) @ weights[start : start + size]
-                for layer, start, size in zip(layers, starts, sizes, strict=False)
-            )
-            if block.weights is not None:
-                total = total * block.weights[:, None]
-            return np.vstack([layers[m].outputs(block.inputs).T @ total for m in members])
-
-        return engine.reduce(kernel, rows.stripes(stripe_rows(rows.n_rows)), np.add)
-
-    return MatrixFreeSystem(
-        diagonal_blocks=tuple(system.gram for system in alone),
-        moments=np.vstack([system.moments for system in alone]),
-        target_square=alone[0].target_square,
-        n_rows=alone[0].n_rows,
-        sizes=sizes,
-        product_fn=lambda weights: product_of(range(len(layers)), weights),
-        product_rows_fn=lambda member, weights: product_of([member], weights),
-    )
 
 
 def member_outputs(

@@ -15,6 +15,7 @@ from scne.ncl import (
     Choice,
     EnsembleSystem,
     LinearSystem,
+    OutputRows,
     Solution,
     Status,
     choose,
@@ -22,6 +23,7 @@ from scne.ncl import (
     decorrelation_bounds,
     decorrelation_limit,
     make_solver,
+    solve_outputs,
 )
 from scne.passes import ScneConvergenceWarning, ThreadEngine, available_threads, single_threaded_blas
 
@@ -54,6 +56,11 @@ class WeightSettings:
     max_iter: int
     tol: float
     least_ridge: float = 0.0
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether a network has no ridge: its pseudo-inverse is one of H_m, and H_m'H_m sees half of the digits."""
+        return not isinstance(self.ridge, str) and bool((self.ridge == 0).any())
 
 
 @dataclass(frozen=True)
@@ -99,10 +106,13 @@ class HeldOut:
     judged: EnsembleSystem
 
 
-def solve_weights(system: LinearSystem, settings: WeightSettings, held_out: HeldOut | None = None) -> SolvedWeights:
+def solve_weights(
+    system: LinearSystem, settings: WeightSettings, held_out: HeldOut | None = None, rows: OutputRows | None = None
+) -> SolvedWeights:
     """Choose what is "auto" on held-out rows, or without any by generalised cross-validation, then run the solver.
 
-    Both are taken from Gram systems alone (identities 3 and 4), so they cost no pass over the rows.
+    Lambda and the ridges are chosen from Gram systems alone, so that costs no pass over the rows.  The weights are
+    solved from them too, but for networks without a ridge, from `rows` where these are at hand.
     """
     with single_threaded_blas() if system.n_nodes <= SERIAL_NODES else nullcontext():
         choice = None
@@ -121,10 +131,11 @@ def solve_weights(system: LinearSystem, settings: WeightSettings, held_out: Held
             decorrelation = 0.0
         ridges = ", ".join(map("{:.4g}".format, ridge))
         _log.debug("solver %s, decorrelation (lambda) %.6g, ridge %s", name, decorrelation, ridges)
-        if name == "jacobi" and isinstance(system, EnsembleSystem):
-            _warn_of_divergence(system, decorrelation, ridge)
         solver = make_solver(name, max_iter=settings.max_iter, tol=settings.tol, step_tol=STEP_TOL)
-        solution = solver.solve(system, decorrelation, ridge)
+        if rows is None:
+            solution = solver.solve(system, decorrelation, ridge)
+        else:
+            solution = solve_outputs(solver, rows, decorrelation, ridge)
     if system.n_nodes <= SERIAL_NODES:
         # What is computed later, when somebody asks, has the same bits as if it were computed here.
         solution = solution.within(single_threaded_blas)
@@ -165,17 +176,6 @@ def _choose(
         return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged)
     with ThreadEngine(available_threads()) as engine:
         return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged, run=engine.map)
-
-
-def _warn_of_divergence(system: EnsembleSystem, decorrelation: float, ridge: NDArray[np.float64]) -> None:
-    bound = decorrelation_bounds(system, ridge).jacobi_exact
-    if decorrelation >= bound:
-        warnings.warn(
-            f"Block Jacobi will not converge with decorrelation={decorrelation:g}: on these rows it does so below "
-            f"{bound:.4g}. Use a smaller decorrelation, or solver='gauss-seidel' or 'cholesky', which take any.",
-            ScneConvergenceWarning,
-            stacklevel=users_stacklevel(),
-        )
 
 
 def _checked_decorrelation(decorrelation: object, n_members: int) -> float | str:

@@ -22,6 +22,7 @@ from scne.ncl._factors import BlockFactor, factor_block
 from scne.ncl._gauss_seidel import BlockGaussSeidel
 from scne.ncl._jacobi import BlockJacobi
 from scne.ncl._leave_out import MemberErrors, leave_one_out, subsystem
+from scne.ncl._outputs import OrthonormalMembers, OutputRows, solve_outputs
 from scne.ncl._path import Choice, LambdaPath, choose, default_decorrelations, lambda_path
 from scne.ncl._solution import Solution, Status
 from scne.ncl._solvers import SOLVERS, Cholesky, Naive, PseudoInverse, Solver, choose_solver, make_solver
@@ -30,6 +31,8 @@ from scne.ncl._system import (
     EnsembleSystem,
     LinearSystem,
     MatrixFreeSystem,
+    RunningTotal,
+    TotalSquares,
     coefficients,
     decorrelation_limit,
     node_ridge,
@@ -53,10 +56,14 @@ __all__ = [
     "MatrixFreeSystem",
     "MemberErrors",
     "Naive",
+    "OrthonormalMembers",
+    "OutputRows",
     "PseudoInverse",
+    "RunningTotal",
     "Solution",
     "Solver",
     "Status",
+    "TotalSquares",
     "choose",
     "choose_solver",
     "coefficients",
@@ -70,6 +77,7 @@ __all__ = [
     "make_solver",
     "node_ridge",
     "noise_variance",
+    "solve_outputs",
     "spectral_radius_gauss_seidel",
     "spectral_radius_jacobi",
     "subsystem",

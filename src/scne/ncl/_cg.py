@@ -49,7 +49,7 @@ class ConjugateGradient(IterativeSolver):
             return c.c1 * (diagonal + ridges * weights) + c.c2 * (product - diagonal)
 
         def finish(status: Status) -> Solution:
-            solution = history.solution(weights, status, self.name)
+            solution = replace(history.solution(weights, status, self.name), detail=blocks.detail)
             diverged = status is Status.DIVERGED
             limit = decorrelation_limit(system.n_members)
             return replace(solution, decorrelation_bound=limit) if diverged else solution

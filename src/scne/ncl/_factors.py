@@ -11,6 +11,7 @@ their transformation back are computed only when somebody asks for them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -119,6 +120,12 @@ class BlockDiagonal:
     ranks: tuple[slice, ...]
     rank: int
 
+    @property
+    def detail(self) -> str:
+        """How many directions of which member were left out, in words; empty if none was."""
+        kept = [ranks.stop - ranks.start for ranks in self.ranks]
+        return left_out(kept, [nodes.stop - nodes.start for nodes in self.nodes], "H'H")
+
     def solve(self, rhs: Array) -> Array:
         """Dr^-1 rhs, shape (L, k)."""
         pairs = zip(self.factors, self.nodes, strict=True)
@@ -137,6 +144,23 @@ class BlockDiagonal:
         for factor, nodes, ranks in zip(self.factors, self.nodes, self.ranks, strict=True):
             factor.unwhiten_into(rhs[ranks], out[nodes])
         return out
+
+
+def left_out(ranks: Sequence[int], sizes: Sequence[int], matrix: str) -> str:
+    """Say how many directions of which member a pseudo-inverse left out; nothing if it left out none.
+
+    Examples
+    --------
+    >>> left_out([2, 3, 1], [3, 3, 4], "H'H")
+    "1 of 3 directions of member 0 and 3 of 4 of member 2 cannot be told from rounding in H'H"
+    """
+    missing = [(size - rank, size, m) for m, (rank, size) in enumerate(zip(ranks, sizes, strict=True)) if rank < size]
+    if not missing:
+        return ""
+    (count, size, m), *others = missing
+    parts = [f"{count} of {size} directions of member {m}"]
+    parts += [f"{count} of {size} of member {m}" for count, size, m in others]
+    return f"{', '.join(parts[:-1])}{' and ' * bool(others)}{parts[-1]} cannot be told from rounding in {matrix}"
 
 
 def factor_blocks(system: LinearSystem, ridge: ArrayLike) -> BlockDiagonal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -10,9 +11,19 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from scne.ncl._factors import BlockDiagonal, factor_blocks
-from scne.ncl._iteration import IterativeSolver
+from scne.ncl._iteration import Iterate, IterativeSolver, product_iterates
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import Array, Coefficients, EnsembleSystem, LinearSystem, coefficients, decorrelation_limit
+from scne.ncl._system import (
+    Array,
+    Coefficients,
+    EnsembleSystem,
+    LinearSystem,
+    MatrixFreeSystem,
+    RunningTotal,
+    coefficients,
+    decorrelation_limit,
+    node_ridge,
+)
 
 # The eigenvalues cost about 25 L^3: up to this size, when somebody asks, less than a tenth of a second.
 REPORT_NODES = 300
@@ -40,17 +51,54 @@ class BlockGaussSeidel(IterativeSolver):
         """Iterate on A(lambda) B = g from B0 = (D + R)^-1 g."""
         c = coefficients(decorrelation, system.n_members)
         blocks = factor_blocks(system, ridge)
-        # The sweep does not use G B: the loop computes it for the ensemble error alone.
-        solution = self.iterate(
-            system,
-            blocks.solve(system.moments),
-            lambda weights, _: sweep(system, blocks, c, system.moments, weights),
-        )
+        limit = decorrelation_limit(system.n_members)
+
+        def diverges(growth: float) -> bool:
+            # Below the limit A is positive definite, and the iteration converges from wherever it starts.
+            return decorrelation >= limit and growth >= 1.0
+
+        solution = self.iterate(system, _iterates(system, blocks, c, ridge), diverges)
+        solution = replace(solution, detail=blocks.detail)
         if solution.status is Status.DIVERGED:
-            solution = replace(solution, decorrelation_bound=decorrelation_limit(system.n_members))
+            solution = replace(solution, decorrelation_bound=limit)
         if isinstance(system, EnsembleSystem) and system.n_nodes <= REPORT_NODES:
             return replace(solution, spectral_radius=lambda: iteration_radius(system, blocks, c))
         return solution
+
+
+def _iterates(
+    system: LinearSystem, blocks: BlockDiagonal, c: Coefficients[float], ridge: ArrayLike
+) -> Iterator[Iterate]:
+    """B0 and the weights after every sweep."""
+    start = blocks.solve(system.moments)
+    if isinstance(system, MatrixFreeSystem) and system.running_total is not None:
+        return _total_iterates(system, system.running_total(start), blocks, c, ridge, start)
+    # The sweep does not use G B: it is computed for the ensemble error alone.
+    return product_iterates(system, ridge, start, lambda weights, _: sweep(system, blocks, c, system.moments, weights))
+
+
+def _total_iterates(
+    system: MatrixFreeSystem,
+    total: RunningTotal,
+    blocks: BlockDiagonal,
+    c: Coefficients[float],
+    ridge: ArrayLike,
+    start: Array,
+) -> Iterator[Iterate]:
+    """The same, with what the members put out on the rows kept up to date: each is computed twice in a sweep."""
+    ridges = node_ridge(ridge, system.sizes)
+    weights = moved = start
+    while True:
+        measured = total.measured()
+        error = float(np.sqrt(measured.residual_squares.sum() / (system.n_rows * system.n_outputs)))
+        step = float(np.sqrt(measured.change_squares.sum() + np.sum(ridges @ moved**2)))
+        yield Iterate(weights, error, np.sqrt(measured.change_squares), np.sqrt(measured.squares), step)
+        previous, weights = weights, weights.copy()
+        for m, nodes in enumerate(system.slices):
+            others = total.product_rows(m) - system.diagonal_block(m) @ previous[nodes]
+            weights[nodes] = blocks.factors[m].solve(system.moments[nodes] - c.c2 * others) / c.c1
+            total.move(m, weights[nodes] - previous[nodes])
+        moved = weights - previous
 
 
 def iteration_radius(system: LinearSystem, blocks: BlockDiagonal, c: Coefficients[float]) -> float:

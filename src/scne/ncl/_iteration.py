@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import Array, LinearSystem
+from scne.ncl._system import Array, LinearSystem, node_ridge
 
 # An error this many times the target's own size (or the start's error) will not come back.
 DIVERGENCE_FACTOR = 1e8
+# Relative changes of the fit up to here may be rounding: |H b|^2 is known to eps |H b|^2.
+ROUNDING = 1e-7
 
 
 @dataclass
@@ -47,15 +50,57 @@ def divergence_threshold(system: LinearSystem, first_error: float) -> float:
     return DIVERGENCE_FACTOR * max(first_error, target_size)
 
 
-def relative_change(new: Array, old: Array, new_product: Array, old_product: Array) -> float:
-    """Largest over the outputs of |H (new - old)| / |H new|; 0 where an output's fit is and stays zero.
+class Iterate(NamedTuple):
+    """Where an iteration stands.
 
-    The weights of nearly dependent nodes keep moving at rounding level long after the fit has settled, so the
-    change is measured in what the weights produce: |H b|^2 = b'G b, with the products G b at hand.
+    Attributes
+    ----------
+    weights : (L, q) array
+        B.
+    error : float
+        E_ens.
+    change, size : (q,) arrays
+        |H (B - B_before)| and |H B| of each output; at the start the change is all of it.
+    step : float
+        Length of B - B_before in the metric of G + R.
     """
-    change = np.sqrt(np.maximum(np.sum((new - old) * (new_product - old_product), axis=0), 0.0))
-    size = np.sqrt(np.maximum(np.sum(new * new_product, axis=0), 0.0))
-    return float(np.max(np.divide(change, size, out=np.zeros_like(change), where=size > 0)))
+
+    weights: Array
+    error: float
+    change: Array
+    size: Array
+    step: float
+
+    @property
+    def relative_change(self) -> float:
+        """Largest over the outputs of |H (B - B_before)| / |H B|; 0 where an output's fit is and stays zero.
+
+        The weights of nearly dependent nodes keep moving at rounding level long after the fit has settled, so the
+        change is measured in what the weights produce.
+        """
+        return float(np.max(np.divide(self.change, self.size, out=np.zeros_like(self.change), where=self.size > 0)))
+
+
+def product_iterates(
+    system: LinearSystem, ridge: ArrayLike, start: Array, step: Callable[[Array, Array], Array]
+) -> Iterator[Iterate]:
+    """`start` and what `step(B, G B) -> B` makes of it again and again, at a product with G each: |H b|^2 = b'G b."""
+    ridges = node_ridge(ridge, system.sizes)
+    weights, product = start, system.product(start)
+    moved, moved_product = weights, product
+    while True:
+        squares = np.sum(moved * moved_product, axis=0)
+        yield Iterate(
+            weights,
+            system.ensemble_error(weights, product),
+            np.sqrt(np.maximum(squares, 0.0)),
+            np.sqrt(np.maximum(np.sum(weights * product, axis=0), 0.0)),
+            float(np.sqrt(max(squares.sum() + np.sum(ridges @ moved**2), 0.0))),
+        )
+        previous, previous_product = weights, product
+        weights = step(previous, previous_product)
+        product = system.product(weights)
+        moved, moved_product = weights - previous, product - previous_product
 
 
 @dataclass(frozen=True)
@@ -80,28 +125,33 @@ class IterativeSolver:
     keep_weights_history: bool = True
     name: ClassVar[str] = ""
 
-    def iterate(self, system: LinearSystem, start: Array, step: Callable[[Array, Array], Array]) -> Solution:
-        """Run `step(B, G B) -> B` from `start` until the paper's tolerance, a standstill, max_iter or divergence.
+    def iterate(
+        self, system: LinearSystem, iterates: Iterator[Iterate], diverges: Callable[[float], bool] | None = None
+    ) -> Solution:
+        """Take iterates until the paper's tolerance, a standstill, max_iter or divergence: Algorithms 2 and 3.
 
-        The loop of Algorithms 2 and 3.  A diverging iteration returns its last finite iterate.
+        A diverging iteration returns its last finite iterate.  At max_iter `diverges` is asked whether this is one, by
+        the length of the last step over that of the step before it.
         """
         history = History(self.keep_weights_history)
+        growth = 0.0
         with np.errstate(over="ignore", invalid="ignore"):
-            weights = start
-            product = system.product(weights)
-            history.add(weights, system.ensemble_error(weights, product))
-            threshold = divergence_threshold(system, history.errors[0])
-            for _ in range(self.max_iter):
-                previous, weights = weights, step(weights, product)
-                previous_product, product = product, system.product(weights)
-                error = system.ensemble_error(weights, product)
-                if not (np.isfinite(error) and np.isfinite(weights).all()):
-                    return history.solution(previous, Status.DIVERGED, self.name)
-                history.add(weights, error)
-                if error > threshold:
-                    return history.solution(weights, Status.DIVERGED, self.name)
-                if error < self.tol:
-                    return history.solution(weights, Status.REACHED_TOLERANCE, self.name)
-                if relative_change(weights, previous, product, previous_product) <= self.step_tol:
-                    return history.solution(weights, Status.CONVERGED, self.name)
-        return history.solution(weights, Status.MAX_ITER, self.name)
+            current = next(iterates)
+            history.add(current.weights, current.error)
+            threshold = divergence_threshold(system, current.error)
+            for n_done in range(self.max_iter):
+                previous, current = current, next(iterates)
+                if not (np.isfinite(current.error) and np.isfinite(current.weights).all()):
+                    return history.solution(previous.weights, Status.DIVERGED, self.name)
+                history.add(current.weights, current.error)
+                if current.error > threshold:
+                    return history.solution(current.weights, Status.DIVERGED, self.name)
+                if current.error < self.tol:
+                    return history.solution(current.weights, Status.REACHED_TOLERANCE, self.name)
+                if current.relative_change <= self.step_tol:
+                    return history.solution(current.weights, Status.CONVERGED, self.name)
+                # The start is no step, and where nothing but rounding moves, it grows and shrinks as it likes.
+                moves = n_done > 0 and previous.step > 0 and current.relative_change > ROUNDING
+                growth = current.step / previous.step if moves else 0.0
+        status = Status.DIVERGED if diverges is not None and diverges(growth) else Status.MAX_ITER
+        return history.solution(current.weights, status, self.name)

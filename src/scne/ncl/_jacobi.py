@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
 from scne.ncl._bounds import DENSE_NODES, any_data_bound, exact_bound, largest_coupling
 from scne.ncl._factors import factor_blocks
-from scne.ncl._iteration import IterativeSolver
+from scne.ncl._iteration import IterativeSolver, product_iterates
 from scne.ncl._solution import Solution, Status
 from scne.ncl._system import Array, EnsembleSystem, LinearSystem, coefficients
 
@@ -21,7 +22,8 @@ class BlockJacobi(IterativeSolver):
     beta_m <- (1/c1) (H_m'H_m + r_m I)^-1 H_m'(y - c2 sum_{q != m} H_q beta_q), from the naive ensemble on. It
     converges on every data set for lambda < M^2 / (2 (M-1)^2), and on given data exactly as far as
     `decorrelation_bounds(...).jacobi_exact`.  The solution has the spectral radius of systems of up to 1,500
-    nodes, computed when it is first read; ask `spectral_radius_jacobi` for it beyond.
+    nodes, computed when it is first read; ask `spectral_radius_jacobi` for it beyond.  Where max_iter ends an iteration
+    that has not settled, it diverged if that radius is one or more (without the Gram matrix: if its steps grow).
     The parameters are those of `IterativeSolver`.
 
     Examples
@@ -45,14 +47,25 @@ class BlockJacobi(IterativeSolver):
             others = product - system.diagonal_product(weights)
             return blocks.solve(system.moments - c.c2 * others) / c.c1
 
-        solution = self.iterate(system, blocks.solve(system.moments), step)
-        if solution.status is Status.DIVERGED:
+        # Computed when it is asked for: its eigenvalues can cost more than the solve.
+        known = cache(partial(largest_coupling, system, blocks)) if isinstance(system, EnsembleSystem) else None
+
+        def diverges(growth: float) -> bool:
+            if decorrelation < any_data_bound(system.n_members):
+                return False
+            # In the metric of G + R every step is at most the radius times as long as the one before, so that what
+            # grows has a radius of at least one; not the other way round, which is why the radius itself is better.
+            return (growth if known is None else abs(c.c2 / c.c1) * known()) >= 1.0
+
+        iterates = product_iterates(system, ridge, blocks.solve(system.moments), step)
+        solution = replace(self.iterate(system, iterates, diverges), detail=blocks.detail)
+        diverged = solution.status is Status.DIVERGED
+        if known is None:
+            return replace(solution, decorrelation_bound=any_data_bound(system.n_members)) if diverged else solution
+        if diverged:
             # The message tells the bound, so that the eigenvalues are needed at once.
-            if not isinstance(system, EnsembleSystem):
-                return replace(solution, decorrelation_bound=any_data_bound(system.n_members))
-            strength = largest_coupling(system, blocks)
-            bound = exact_bound(strength, system.n_members)
-            return replace(solution, spectral_radius=abs(c.c2 / c.c1) * strength, decorrelation_bound=bound)
-        if isinstance(system, EnsembleSystem) and system.n_nodes <= DENSE_NODES:
-            return replace(solution, spectral_radius=lambda: abs(c.c2 / c.c1) * largest_coupling(system, blocks))
+            bound = exact_bound(known(), system.n_members)
+            return replace(solution, spectral_radius=abs(c.c2 / c.c1) * known(), decorrelation_bound=bound)
+        if system.n_nodes <= DENSE_NODES:
+            return replace(solution, spectral_radius=lambda: abs(c.c2 / c.c1) * known())
         return solution

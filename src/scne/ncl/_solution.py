@@ -39,14 +39,15 @@ _MESSAGES = {
         "lower the decorrelation, or use solver 'cholesky'."
     ),
     Status.DIVERGED: (
-        "The iteration diverged after {n_iter} iterations; use a decorrelation below {bound}, or solver "
-        "'gauss-seidel' or 'cholesky'."
+        "The iteration diverged: after {n_iter} iterations it is still moving away, and more would not help; use a "
+        "decorrelation below {bound}, or another solver ('gauss-seidel', 'cg' or 'cholesky')."
     ),
-    Status.RANK_DEFICIENT: (
-        "A pseudo-inverse was used because {detail}; set a positive ridge to make the solution unique "
-        "and the solve faster."
-    ),
+    Status.RANK_DEFICIENT: "",
 }
+# Iterations that ran on pseudo-inverses say so behind how they ended.
+_PSEUDO_INVERSE = (
+    "A pseudo-inverse was used because {detail}; set a positive ridge to make the solution unique and the solve faster."
+)
 
 
 class _WhenAsked:
@@ -95,7 +96,7 @@ class Solution:
     decorrelation_bound : float or None
         After a divergence: the decorrelation below which this iteration converges.
     detail : str
-        After a pseudo-inverse: why it was needed.
+        After a pseudo-inverse: why it was needed, with the number of directions that were left out of each member.
 
     Examples
     --------
@@ -140,12 +141,17 @@ class Solution:
             with context():
                 return float(compute())
 
+        return self.with_fields(spectral_radius=inside)
+
+    def with_fields(self, **fields: object) -> Solution:
+        """Return the same solution with other fields; unlike `dataclasses.replace` it does not ask for the radius."""
         other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, spectral_radius=inside)
+        other.__dict__.update(self.__dict__, **fields)
         return other
 
     @property
     def message(self) -> str:
-        """One sentence: what happened, and what to do about it."""
+        """What happened, and what to do about it."""
         bound = "its bound" if self.decorrelation_bound is None else f"{self.decorrelation_bound:.4g}"
-        return _MESSAGES[self.status].format(n_iter=self.n_iter, bound=bound, detail=self.detail)
+        ending = _MESSAGES[self.status].format(n_iter=self.n_iter, bound=bound)
+        return f"{ending} {_PSEUDO_INVERSE.format(detail=self.detail)}".lstrip() if self.detail else ending

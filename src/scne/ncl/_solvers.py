@@ -37,9 +37,7 @@ class Naive:
     def solve(self, system: LinearSystem, decorrelation: float, ridge: ArrayLike) -> Solution:
         """Solve each member's own ridge regression; the decorrelation has no say."""
         blocks = factor_blocks(system, ridge)
-        deficient = [str(m) for m, factor in enumerate(blocks.factors) if not factor.is_full_rank]
-        detail = f"the nodes of member(s) {', '.join(deficient)} are linearly dependent" if deficient else ""
-        return _solved(self.name, system, blocks.solve(system.moments), detail)
+        return _solved(self.name, system, blocks.solve(system.moments), blocks.detail)
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,10 @@ class PseudoInverse:
         inverse_values = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
         weights = vectors @ (inverse_values[:, None] * (vectors.T @ system.moments))
         rank = int(kept.sum())
-        detail = "" if rank == system.n_nodes else f"the matrix has rank {rank} of {system.n_nodes}"
+        detail = ""
+        if rank < system.n_nodes:
+            members = factor_blocks(system, ridge).detail
+            detail = f"the matrix has rank {rank} of {system.n_nodes}" + f" ({members})" * bool(members)
         return _solved(self.name, system, weights, detail)
 
 

@@ -11,12 +11,27 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+
+
+def member_slices(sizes: Sequence[int]) -> tuple[slice, ...]:
+    """Where each member's nodes lie among those of all.
+
+    Examples
+    --------
+    >>> member_slices((2, 1))
+    (slice(0, 2, None), slice(2, 3, None))
+    """
+    slices, end = [], 0
+    for size in sizes:
+        slices.append(slice(end, end + size))
+        end += size
+    return tuple(slices)
 
 
 class LinearSystem(ABC):
@@ -72,11 +87,7 @@ class LinearSystem(ABC):
     @cached_property
     def slices(self) -> tuple[slice, ...]:
         """Where each member's nodes lie among the L nodes."""
-        slices, end = [], 0
-        for size in self.sizes:
-            slices.append(slice(end, end + size))
-            end += size
-        return tuple(slices)
+        return member_slices(self.sizes)
 
     def diagonal_product(self, weights: Array) -> Array:
         """Return D B, D the block diagonal of G, shape (L, q)."""
@@ -176,6 +187,37 @@ class EnsembleSystem(LinearSystem):
         return self.gram[nodes, nodes]
 
 
+class TotalSquares(NamedTuple):
+    """Sums of squares over the rows of a running total f = H B, for each output, shapes (q,).
+
+    Attributes
+    ----------
+    residual_squares : (q,) array
+        (y - f/M)'W(y - f/M).
+    change_squares : (q,) array
+        (f - f_before)'W(f - f_before), f_before the total when it was last measured; at first f itself.
+    squares : (q,) array
+        f'Wf.
+    """
+
+    residual_squares: Array
+    change_squares: Array
+    squares: Array
+
+
+class RunningTotal(Protocol):
+    """f = H B on the rows, (N, q), kept up to date while the members' weights move one after the other."""
+
+    def product_rows(self, member: int) -> Array:
+        """Return H_m'W f, shape (L_m, q)."""
+
+    def move(self, member: int, change: Array) -> None:
+        """Add H_m change, change of shape (L_m, q)."""
+
+    def measured(self) -> TotalSquares:
+        """Measure f, and how far it has come since it was last measured."""
+
+
 @dataclass(frozen=True, eq=False)
 class MatrixFreeSystem(LinearSystem):
     """The ensemble's normal equations without the off-diagonal blocks of G.
@@ -193,6 +235,9 @@ class MatrixFreeSystem(LinearSystem):
         G B.
     product_rows_fn : callable (m, (L, q)) -> (L_m, q)
         The rows of G B of one member.
+    running_total : callable (L, q) -> RunningTotal, optional
+        H B on the rows, where there is memory for it: block Gauss-Seidel then computes no member's outputs but those
+        that move.
 
     Examples
     --------
@@ -214,6 +259,7 @@ class MatrixFreeSystem(LinearSystem):
     sizes: tuple[int, ...]
     product_fn: Callable[[Array], Array]
     product_rows_fn: Callable[[int, Array], Array]
+    running_total: Callable[[Array], RunningTotal] | None = None
 
     def product(self, weights: Array) -> Array:
         """Return G B, shape (L, q)."""

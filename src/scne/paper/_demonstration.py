@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from scne.ncl import BlockGaussSeidel, BlockJacobi, PseudoInverse
 from scne.paper._experiment import Experiment, Parts, Plan, Unit
-from scne.paper._held_outputs import coupled_system, uncoupled_system
+from scne.paper._held_outputs import coupled_system, iterated
 from scne.paper._networks import paper_ensemble
 from scne.paper._results import Finding, Panel, ResultFigure, cell, number, series, table
 from scne.passes import single_threaded_blas
@@ -80,7 +80,7 @@ def _compared(blocks: list[Array], target: Array, settings: Mapping[str, Any], r
             solution = PseudoInverse().solve(coupled_system(blocks, target), decorrelation, ridge)
         else:
             solver = BlockJacobi(**limits) if name == "A2" else BlockGaussSeidel(**limits)
-            solution = solver.solve(uncoupled_system(blocks, target), decorrelation, ridge)
+            solution = iterated(solver, blocks, target, decorrelation, ridge)
         seconds[name] = time.thread_time() - start
         weights[name] = solution.weights[:, 0]
     correlations, differences = {}, {}

@@ -5,7 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.ncl import EnsembleSystem, MatrixFreeSystem
+from scne.ncl import (
+    BlockGaussSeidel,
+    BlockJacobi,
+    EnsembleSystem,
+    MatrixFreeSystem,
+    OrthonormalMembers,
+    Solution,
+    TotalSquares,
+)
 
 Array = NDArray[np.float64]
 
@@ -60,4 +68,55 @@ def uncoupled_system(blocks: Sequence[Array], target: Array) -> MatrixFreeSystem
         sizes=tuple(block.shape[1] for block in blocks),
         product_fn=product,
         product_rows_fn=lambda member, weights: blocks[member].T @ output(weights),
+        running_total=lambda weights: _HeldTotal(blocks, target[:, None], output(weights)),
     )
+
+
+class _HeldTotal:
+    """What the members put out together, kept up to date as their weights move: a `RunningTotal`."""
+
+    def __init__(self, blocks: Sequence[Array], target: Array, total: Array) -> None:
+        self.blocks, self.target, self.total = blocks, target, total
+        self.measured_total = np.zeros_like(total)
+
+    def product_rows(self, member: int) -> Array:
+        """H_m'f, shape (L_m, 1)."""
+        return np.asarray(self.blocks[member].T @ self.total)
+
+    def move(self, member: int, change: Array) -> None:
+        """Add H_m change."""
+        self.total += self.blocks[member] @ change
+
+    def measured(self) -> TotalSquares:
+        """Sums of squares of the total, of its change since the last call, and of what it leaves of the target."""
+        residual, change = self.target - self.total / len(self.blocks), self.total - self.measured_total
+        self.measured_total[...] = self.total
+        return TotalSquares(*(np.square(values).sum(axis=0) for values in (residual, change, self.total)))
+
+
+def iterated(
+    solver: BlockJacobi | BlockGaussSeidel, blocks: Sequence[Array], target: Array, decorrelation: float, ridge: float
+) -> Solution:
+    """Algorithm 2 or 3 on hidden outputs: without a ridge with the pseudo-inverses of the H_m, Eqs. (28) to (31).
+
+    Parameters
+    ----------
+    solver : BlockJacobi or BlockGaussSeidel
+    blocks : sequence of (N, L_m) arrays
+        H_m.
+    target : (N,) array
+    decorrelation, ridge : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> H, y = np.random.default_rng(0).standard_normal((9, 2)), np.ones(9)
+    >>> solution = iterated(BlockJacobi(max_iter=0), [H], y, 0.0, 0.0)
+    >>> bool(np.allclose(solution.weights[:, 0], np.linalg.pinv(H) @ y))
+    True
+    """
+    if ridge > 0:
+        return solver.solve(uncoupled_system(blocks, target), decorrelation, ridge)
+    members = OrthonormalMembers.of(blocks)
+    system = uncoupled_system([member.outputs for member in members.each], target)
+    return members.solution(lambda: solver.solve(system, decorrelation, ridge))
