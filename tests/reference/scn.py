@@ -14,7 +14,7 @@ Pools = Callable[[int, float], Pool]
 def sigmoid(z):
     """1 / (1 + exp(-z)), accurate in both tails: it is never formed as one minus something.
 
-    >>> float(sigmoid(np.array(-100.0))) == np.exp(-100.0)
+    >>> bool(sigmoid(-100.0) == np.exp(-100.0))
     True
     """
     tail = np.exp(-np.abs(z))
@@ -29,20 +29,52 @@ def hidden_layer(X, weights, biases):
     return sigmoid(X @ weights.T + biases)
 
 
-def pseudo_inverse(A):
-    """The Moore-Penrose inverse of A by its SVD.
+def _svd(A):
+    """U, s and V' of A without the singular values that count as zero.
 
-    Open in the paper: which singular values count as zero. Here those below max(shape) eps times the largest, as in
-    Golub and Van Loan.
+    Open in the paper: which ones do. Here those below max(shape) eps times the largest, as in Golub and Van Loan.
     """
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
-    counted = s > max(A.shape) * np.finfo(A.dtype).eps * s[0]
-    return (Vt[counted].T / s[counted]) @ U[:, counted].T
+    counted = s > max(A.shape) * np.finfo(A.dtype).eps * s.max(initial=0.0)
+    return U[:, counted], s[counted], Vt[counted]
+
+
+def pseudo_inverse(A):
+    """The Moore-Penrose inverse of A by its SVD."""
+    U, s, Vt = _svd(A)
+    return (Vt.T / s) @ U.T
+
+
+def unit_columns(H):
+    """H with columns of length one, and their lengths; a column of zeros stays, with length 1.
+
+    Neither the fit nor xi depends on the columns' lengths, but arithmetic does: a saturated node may be 1e-18 long,
+    which a pseudo-inverse takes for dependent, or 1e-200, whose square is zero.
+    """
+    largest = np.abs(H).max(axis=0)
+    largest[largest == 0] = 1.0
+    units = H / largest
+    lengths = np.linalg.norm(units, axis=0)
+    lengths[lengths == 0] = 1.0
+    return units / lengths, largest * lengths
 
 
 def output_weights(H, Y):
     """The beta that minimises ||H beta - Y||_F (Eqs. 5 and 8): the pseudo-inverse of H times Y, (L, m)."""
-    return pseudo_inverse(H) @ Y
+    units, lengths = unit_columns(H)
+    return pseudo_inverse(units) @ Y / lengths[:, None]
+
+
+def fit_residuals(H, Y):
+    """e_L = Y - H beta for these beta, (N, m).
+
+    H times its pseudo-inverse is the projection U U' on the columns of H. Subtracting it twice keeps the digits that
+    large output weights of opposite signs would lose: without it the residuals of a well fitted output are wrong in
+    their third digit, and so is the choice of nodes (checked with 60 digits).
+    """
+    U, _, _ = _svd(unit_columns(H)[0])
+    residuals = Y - U @ (U.T @ Y)
+    return residuals - U @ (U.T @ residuals)
 
 
 def root_mean_square(residuals):
@@ -50,17 +82,19 @@ def root_mean_square(residuals):
     return float(np.sqrt(np.mean(residuals**2)))
 
 
-def supervision(residuals, h, r, mu):
-    """xi_{L,q} for each output q, (m,): a node is admitted where all are positive (Eqs. 3, 4 and 7).
+def supervision(residuals, H_pool, r, mu):
+    """xi_{L,q} of each candidate and output, (T, m): one is admitted where all of its xi are positive (Eqs. 3, 4, 7).
 
-    `residuals` (N, m) holds e_{L-1}, `h` (N,) the candidate's outputs, `r` the contraction and `mu` is mu_L.
+    `residuals` (N, m) holds e_{L-1}, `H_pool` (N, T) the candidates' outputs, `r` the contraction and `mu` is mu_L.
 
-    A node that points along the residuals explains all of them, ||e||^2 = 5:
+    A node that points along the residuals explains all of them, ||e||^2 = 5; one across them nothing:
 
-    >>> supervision(np.array([[1.0], [2.0]]), np.array([0.5, 1.0]), r=0.9, mu=0.05)
-    array([4.75])
+    >>> supervision(np.array([[1.0], [2.0]]), np.array([[0.5, 2.0], [1.0, -1.0]]), r=0.9, mu=0.05).round(6)
+    array([[ 4.75],
+           [-0.25]])
     """
-    explained = (residuals.T @ h) ** 2 / (h @ h)
+    # (e'h)^2 / h'h is the square of e'h for h of length one.
+    explained = (unit_columns(H_pool)[0].T @ residuals) ** 2
     return explained - (1.0 - r - mu) * np.sum(residuals**2, axis=0)
 
 
@@ -77,7 +111,7 @@ def admitted_nodes(residuals, H_pool, r, nodes):
 
     xi_L = sum over q of xi_{L,q}; admitted where the smallest xi_{L,q} is positive (text after Eq. 7).
     """
-    xi = np.array([supervision(residuals, h, r, mu(r, nodes)) for h in H_pool.T])
+    xi = supervision(residuals, H_pool, r, mu(r, nodes))
     admitted = np.flatnonzero(xi.min(axis=1) > 0)
     ranking = admitted[np.argsort(-xi[admitted].sum(axis=1), kind="stable")]
     return ranking, xi[ranking].sum(axis=1)
@@ -151,13 +185,13 @@ def sc3(
 ) -> Network:
     """An SCN by SC-III: nodes in loops of n_B until the error is at most tau or L_max nodes are there.
 
-    `X` (N, d), `Y` (N, m). After each loop all output weights are computed anew (Eq. 8), and the residuals from them.
+    `X` (N, d), `Y` (N, m). After each loop the residuals are those of a new fit of all output weights (Eq. 8).
 
     Open in the paper: the measure of the residual error; here the RMSE of its tables.
     """
     N, d = X.shape
     weights, biases = np.empty((0, d)), np.empty(0)
-    beta, residuals = np.empty((0, Y.shape[1])), Y
+    residuals = Y
     loops, errors = [], [root_mean_square(Y)]
     stopped = "nodes"
     while len(biases) < L_max:
@@ -173,16 +207,15 @@ def sc3(
         weights = np.vstack([weights, pool_weights[batch]])
         biases = np.append(biases, pool_biases[batch])
         H = hidden_layer(X, weights, biases)
-        beta = output_weights(H, Y)
-        residuals = Y - H @ beta
+        residuals = fit_residuals(H, Y)
         lead = float(xi[0] - xi[1]) if len(xi) > 1 else np.inf
         loops.append(Loop(scope, r, batch.tolist(), xi[: len(batch)].tolist(), lead))
         errors.append(root_mean_square(residuals))
+    beta = output_weights(hidden_layer(X, weights, biases), Y)
     return Network(weights, biases, beta, loops, errors, stopped)
 
 
 def rvfl(X, Y, weights, biases) -> Network:
     """An RVFL network: hidden nodes drawn in [-alpha, alpha] and never chosen, output weights as in Eq. 8."""
     H = hidden_layer(X, weights, biases)
-    beta = output_weights(H, Y)
-    return Network(weights, biases, beta, [], [root_mean_square(Y - H @ beta)], "nodes")
+    return Network(weights, biases, output_weights(H, Y), [], [root_mean_square(fit_residuals(H, Y))], "nodes")
