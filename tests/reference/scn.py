@@ -189,8 +189,7 @@ def sc3(
 
     Open in the paper: the measure of the residual error; here the RMSE of its tables.
     """
-    N, d = X.shape
-    weights, biases = np.empty((0, d)), np.empty(0)
+    weights, biases = np.empty((0, X.shape[1])), np.empty(0)
     residuals = Y
     loops, errors = [], [root_mean_square(Y)]
     stopped = "nodes"
