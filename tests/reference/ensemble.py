@@ -23,21 +23,24 @@ def member_outputs(H, betas):
     return np.stack([H_m @ beta for H_m, beta in zip(H, betas, strict=True)])
 
 
-def penalties(outputs):
-    """p_m(x_n) as Eq. 16 writes it, (M, N, m): a member's deviation times the sum of all others' deviations."""
-    deviations = outputs - ensemble_output(outputs)
+def penalties(outputs, a=None):
+    """p_m(x_n) as Eq. 16 writes it, (M, N, m): a member's deviation times the sum of all others' deviations.
+
+    For a_m = 1/M it is minus the squared deviation (Eq. 17); for other weights of Eq. 10 it is not.
+    """
+    deviations = outputs - ensemble_output(outputs, a)
     M = len(outputs)
     return np.stack([deviations[m] * sum(deviations[q] for q in range(M) if q != m) for m in range(M)])
 
 
-def member_errors(outputs, Y, lam):
+def member_errors(outputs, Y, lam, a=None):
     """e_m for all members, (M,) (Eq. 15 with the penalty of Eq. 16; summed over outputs)."""
-    return 0.5 * np.sum((outputs - Y) ** 2 + lam * penalties(outputs), axis=(1, 2))
+    return 0.5 * np.sum((outputs - Y) ** 2 + lam * penalties(outputs, a), axis=(1, 2))
 
 
-def member_errors_simplified(outputs, Y, lam):
+def member_errors_simplified(outputs, Y, lam, a=None):
     """e_m by Eq. 18, where Eq. 17 has turned the penalty into minus the squared deviation."""
-    return 0.5 * np.sum((outputs - Y) ** 2 - lam * (outputs - ensemble_output(outputs)) ** 2, axis=(1, 2))
+    return 0.5 * np.sum((outputs - Y) ** 2 - lam * (outputs - ensemble_output(outputs, a)) ** 2, axis=(1, 2))
 
 
 def member_errors_matrix(H, betas, Y, lam):
@@ -69,6 +72,16 @@ def gradient(H, betas, Y, lam):
         c_1 * H_m.T @ outputs[m] + c_2 * H_m.T @ (outputs.sum(axis=0) - outputs[m]) - H_m.T @ Y
         for m, H_m in enumerate(H)
     ]
+
+
+def weighted_gradient(H, betas, Y, lam, a):
+    """The derivative of Eq. 18 by beta_m where the ensemble has weights a_m of Eq. 10; Eq. 22 for a_m = 1/M.
+
+    Open in the paper, which derives its system for a_m = 1/M alone: f_bar moves by a_m with f_m.
+    """
+    outputs = member_outputs(H, betas)
+    f_bar = ensemble_output(outputs, a)
+    return [H_m.T @ (f - Y - lam * (1.0 - a_m) * (f - f_bar)) for H_m, f, a_m in zip(H, outputs, a, strict=True)]
 
 
 def system_matrix(H, lam, r=0.0):
