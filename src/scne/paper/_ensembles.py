@@ -67,8 +67,9 @@ def _key(ensemble: str, algorithm: str, ridge: float) -> str:
 def _assemble(plan: Plan, units: list[Unit]) -> Parts:
     errors = _Errors(units)
     findings = [
+        *(_scne_below_dnne(errors, part, RIDGE) for part in ("test", "train")),
         *(_naive_is_worse(errors, ensemble) for ensemble in ENSEMBLES),
-        *(_scne_below_dnne(errors, part, ridge) for ridge in plan.settings["ridges"] for part in PARTS),
+        *(_scne_below_dnne(errors, part, DEMONSTRATION_RIDGE) for part in ("test", "train")),
         *(_agreement(errors, ensemble, ridge) for ridge in plan.settings["ridges"] for ensemble in ENSEMBLES),
     ]
     return Parts([_table(plan, errors)], [], findings)
@@ -92,7 +93,7 @@ class _Errors:
 def _table(plan: Plan, errors: _Errors) -> ResultTable:
     number, paper = TABLES[plan.dataset], published(plan.dataset)
     columns = {
-        f"{part}{_suffix(ridge)}": f"{PARTS[part]} RMSE, r = {ridge:g}"
+        f"{part}{_suffix(ridge)}": f"{PARTS[part]} RMSE, r\u00a0=\u00a0{ridge:g}"
         for ridge in plan.settings["ridges"]
         for part in PARTS
     }
@@ -180,8 +181,8 @@ def experiment(dataset: str) -> Experiment:
         about=lambda plan: (
             "Networks are built once a repeat and their output weights solved by the plain average and the three "
             f"algorithms (λ = {plan.settings['lambda']:g}, k_max = {plan.settings['k_max']}), for SCNE (searched "
-            f"nodes) and DNNE (drawn nodes), {sum(plan.settings['hidden_nodes'])} nodes in all. Errors are root mean square "
-            "errors on targets scaled to 0-1."
+            f"nodes) and DNNE (drawn nodes), {sum(plan.settings['hidden_nodes'])} nodes in all. Errors are root mean "
+            "square errors on targets scaled to 0-1."
         ),
         shows=(f"table-{TABLES[dataset]}",),
         datasets=(dataset,),

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from scne.paper._json import parse
+from scne.paper._verdicts import VERDICTS, run_kind
 
 FORMAT = 2
-# Of a claim. The last is all that a quick run, or one on substitute data, can say.
-VERDICTS = ("holds", "does not hold", "undecided", "not judged")
 # What a panel of each kind of figure shows.
 KINDS = {"lines": "series", "boxes": "boxes", "scatter": "series", "heatmap": "values", "bars": "series"}
 
@@ -245,15 +244,6 @@ class Result:
     def run_kind(self) -> str:
         """What the run was, in words: full or quick, and on which rows."""
         return run_kind(quick=self.quick, substitute=self.data.substitute)
-
-
-def run_kind(*, quick: bool, substitute: bool) -> str:
-    """What a run was, in the words of every place that says so.
-
-    >>> run_kind(quick=False, substitute=False), run_kind(quick=True, substitute=True)
-    ('full run', 'quick run, substitute data')
-    """
-    return ("quick run" if quick else "full run") + (", substitute data" if substitute else "")
 
 
 def number(value: float | None) -> float | None:

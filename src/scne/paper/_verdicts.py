@@ -1,4 +1,4 @@
-"""Verdicts on a claim from repeats: it holds, it does not, or the repeats cannot tell."""
+"""Verdicts on a claim from repeats: it holds, it does not, or the repeats cannot tell; quick runs are not judged."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
+# Of a claim. The last is all that a quick run, or one on substitute data, can say.
+VERDICTS = ("holds", "does not hold", "undecided", "not judged")
 # Of both sides together: how often repeats of two equals are taken for different.
 ERROR_RATE = 0.05
 
@@ -56,6 +58,15 @@ class PairedDifference:
     def __str__(self) -> str:
         error = self.standard_error
         return f"{self.mean:+.5f}" + ("" if error is None else f" ± {error:.5f}")
+
+
+def run_kind(*, quick: bool, substitute: bool) -> str:
+    """What a run was, in the words of every place that says so.
+
+    >>> run_kind(quick=False, substitute=False), run_kind(quick=True, substitute=True)
+    ('full run', 'quick run, substitute data')
+    """
+    return ("quick run" if quick else "full run") + (", substitute data" if substitute else "")
 
 
 def paired(first: ArrayLike, second: ArrayLike) -> PairedDifference:
