@@ -138,12 +138,12 @@ def test_figures_carry_the_numbers_that_are_printed(results):
         assert all(f"Figure {number}" in result["title"] for number in numbers if name != "data-plots")
 
 
-def test_the_page_of_all_of_them_is_short_enough_to_be_read(quick, tmp_path):
+def test_the_page_of_all_of_them_is_short_enough_to_be_read(quick, tmp_path, tmp_path_factory):
     program = find_chromium()
     if program is None:
         pytest.skip("Chromium is not installed")
     paper_page(read_results(quick[0] / "scne-paper"), experiment_titles()).write(tmp_path / "page.html")
-    with Chromium(program, tmp_path / "profile") as browser:
+    with Chromium(program, tmp_path_factory.mktemp("profile")) as browser:
         browser.open((tmp_path / "page.html").as_uri(), width=1280, height=900)
         assert browser.run("document.documentElement.scrollHeight") < 12_000
         assert browser.run("document.querySelector('.banner').getBoundingClientRect().bottom") < 300
