@@ -31,7 +31,7 @@ def write_example(folder: Path) -> None:
 def result(name: str, **parts: Any) -> dict[str, Any]:
     """A result with everything that each has."""
     return {
-        "format": 1,
+        "format": 2,
         "name": name,
         "title": KNOWN.get(name, name),
         "section": "4.4",
@@ -78,7 +78,7 @@ def ensembles_year() -> dict[str, Any]:
         ],
         figures=[
             {
-                "id": "figure-8",
+                "id": "figure-7",
                 "title": "Test RMSE for five values of lambda",
                 "caption": "Ten repeats each.",
                 "kind": "boxes",
@@ -96,9 +96,13 @@ def ensembles_year() -> dict[str, Any]:
             }
         ],
         findings=[
-            {"text": "The three algorithms agree to four digits: largest relative difference 3e-6.", "holds": True},
-            {"text": "SCNE's test error is below DNNE's: 1.1469 against 1.1532.", "holds": False},
-            {"text": "Solving took 2 % of the time, see https://example.org/time.", "holds": None},
+            {
+                "text": "The three algorithms agree to four digits: largest relative difference 3e-6.",
+                "verdict": "holds",
+            },
+            {"text": "SCNE's test error is below DNNE's: 1.1469 against 1.1532.", "verdict": "does not hold"},
+            {"text": "On training rows: -0.00008 ± 0.00006.", "verdict": "undecided"},
+            {"text": "Solving took 2 % of the time, see https://example.org/time.", "verdict": None},
         ],
     )
 
@@ -150,8 +154,8 @@ def hidden_nodes_twitter() -> dict[str, Any]:
         tables=[
             table("table-4", "Table 4. Hidden nodes.", {f"g{j}": n for j, n in enumerate(names)}, rows, headers=["run"])
         ],
-        figures=[{"id": "figure-4", "title": "Errors", "caption": "", "kind": "lines", "panels": panels}],
-        findings=[{"text": "BL needs the most nodes.", "holds": True}],
+        figures=[{"id": "figure-6", "title": "Errors", "caption": "", "kind": "lines", "panels": panels}],
+        findings=[{"text": "BL needs the most nodes.", "verdict": "not judged"}],
     )
 
 

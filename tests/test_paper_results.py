@@ -13,7 +13,7 @@ from scne.paper._results import Finding, Panel, ResultFigure, cell, repeated, se
 @pytest.fixture
 def result():
     return {
-        "format": 1,
+        "format": 2,
         "name": "a",
         "title": "A",
         "section": "4.4",
@@ -31,7 +31,7 @@ def result():
         "command": "scne paper run a",
         "tables": to_json([table("t", "T", {"x": "x"}, [(("row",), {"x": cell(1.0)})], ("name",))]),
         "figures": to_json([ResultFigure("f", "F", "lines", (Panel(series=(series("s", [1, 2], [3, None]),)),))]),
-        "findings": to_json([Finding("So it is.", True), Finding("By the way.")]),
+        "findings": to_json([Finding("So it is.", "not judged"), Finding("By the way.")]),
     }
 
 
@@ -45,7 +45,7 @@ def test_a_right_one_passes_and_comes_back_from_its_file(result, tmp_path):
 DAMAGE = {
     "missing entry": lambda r: r.pop("command"),
     "wrong type": lambda r: r.update(seeds=3),
-    "other format": lambda r: r.update(format=2),
+    "other format": lambda r: r.update(format=1),
     "no data name": lambda r: r["data"].pop("name"),
     "share of a row": lambda r: r["data"].update(rows=1.5),
     "not a number": lambda r: r["tables"][0]["rows"][0]["cells"]["x"].update(ours=float("nan")),
@@ -58,7 +58,9 @@ DAMAGE = {
     "no series": lambda r: r["figures"][0]["panels"][0].update(series=[]),
     "x without y": lambda r: r["figures"][0]["panels"][0]["series"][0]["x"].append(3),
     "same id twice": lambda r: r["figures"][0].update(id="t"),
-    "finding without verdict": lambda r: r["findings"][0].pop("holds"),
+    "finding without verdict": lambda r: r["findings"][0].pop("verdict"),
+    "unknown verdict": lambda r: r["findings"][0].update(verdict="perhaps"),
+    "verdict of a quick run": lambda r: r["findings"][0].update(verdict="holds"),
 }
 
 

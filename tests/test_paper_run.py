@@ -11,8 +11,17 @@ from pathlib import Path
 
 import pytest
 from commands import SCNE, seen_on_terminal
+from headless_chromium import Chromium, find_chromium
 
-from scne.paper import EXPERIMENTS, check_result, experiment_titles, published, read_results, run_experiments
+from scne.paper import (
+    EXPERIMENTS,
+    check_result,
+    experiment_titles,
+    paper_page,
+    published,
+    read_results,
+    run_experiments,
+)
 
 # Whole experiments in processes of their own: minutes, not seconds.
 pytestmark = pytest.mark.slow
@@ -68,7 +77,7 @@ def test_units_are_counted_on_a_terminal(tmp_path):
     seen = seen_on_terminal(command, tmp_path, SCNE_DATA=str(tmp_path / "no-data"))
     assert b"data-plots" in seen
     # How many of them are seen on the way depends on how fast they are.
-    assert b" 2/2 " in seen
+    assert b" 2/2 parts, 1 of 1" in seen
 
 
 def test_every_experiment_leaves_a_valid_result_and_nothing_else(quick, results):
@@ -80,8 +89,67 @@ def test_every_experiment_leaves_a_valid_result_and_nothing_else(quick, results)
         assert result["name"] == name
         assert result["quick"]
         assert result["tables"] or result["figures"]
-        assert f"{name}: scne-paper/{name}.json" in finished.stdout
     assert finished.stderr == ""
+
+
+def test_the_terminal_shows_a_list_with_the_findings_under_each_experiment(quick, results):
+    entries = []
+    for line in quick[1].stdout.splitlines():
+        if line and line[0] != " " and "experiments in" not in line:
+            entries.append((line.split()[0], []))
+        elif line.startswith("  - "):
+            entries[-1][1].append(line[4:])
+    assert [name for name, _ in entries] == list(EXPERIMENTS)
+    for name, findings in entries:
+        assert findings == [
+            f"{one['verdict']}: {one['text']}" if one["verdict"] else one["text"] for one in results[name]["findings"]
+        ]
+    assert quick[1].stdout.endswith("14 experiments in scne-paper; `scne paper report` makes a page of them.\n")
+
+
+def test_nothing_is_judged_on_quick_runs_and_their_texts_have_their_own_numbers(results):
+    for result in results.values():
+        assert {one["verdict"] for one in result["findings"]} <= {None, "not judged"}
+        text = json.dumps(result, ensure_ascii=False)
+        assert "MATLAB" not in text
+        assert "Correlation of b" not in text
+        assert "Ten networks" not in text
+        assert "4,000" not in text
+        assert "70,000" not in result["about"]
+    assert "4 networks on the same 800 rows" in results["demonstration"]["about"]
+    assert "grows to 15 nodes on at most 600 training rows" in results["hidden-nodes-year"]["about"]
+    # The paper's curve is of the third repeat, and two repeats have no third.
+    drawn = results["hidden-nodes-year"]["figures"][0]
+    assert "repeat 2" in drawn["panels"][0]["title"]
+    assert "The paper shows repeat 3 of the same group" in drawn["caption"]
+
+
+def test_figures_carry_the_numbers_that_are_printed(results):
+    printed = {"demonstration": ["2"], "data-plots": ["3", "4"]}
+    printed |= {f"hidden-nodes-{one}": ["6"] for one in ("year", "twitter")}
+    printed |= {f"robustness-{one}": ["7"] for one in ("year", "twitter")}
+    for name, result in results.items():
+        numbers = [one["title"].split(". ")[0][7:] for one in result["figures"] if one["title"].startswith("Figure ")]
+        assert numbers == printed.get(name, [])
+        identifiers = [one["id"] for one in result["figures"] if one["id"].startswith("figure-")]
+        assert [one.split("-")[1] for one in identifiers] == numbers
+        shown = [part[7:] for part in EXPERIMENTS[name].shows if part.startswith("figure-")]
+        assert shown == numbers
+        assert all(f"Figure {number}" in result["title"] for number in numbers if name != "data-plots")
+
+
+def test_the_page_of_all_of_them_is_short_enough_to_be_read(quick, tmp_path, tmp_path_factory):
+    program = find_chromium()
+    if program is None:
+        pytest.skip("Chromium is not installed")
+    paper_page(read_results(quick[0] / "scne-paper"), experiment_titles()).write(tmp_path / "page.html")
+    with Chromium(program, tmp_path_factory.mktemp("profile")) as browser:
+        browser.open((tmp_path / "page.html").as_uri(), width=1280, height=900)
+        assert browser.run("document.documentElement.scrollHeight") < 12_000
+        assert browser.run("document.querySelector('.banner').getBoundingClientRect().bottom") < 300
+        assert browser.run("document.querySelector('.overview').getBoundingClientRect().bottom") < 900
+        browser.open((tmp_path / "page.html").as_uri(), width=390, height=844)
+        assert browser.run("document.documentElement.scrollWidth") <= 390
 
 
 def test_the_page_can_read_every_result(quick):
@@ -114,23 +182,28 @@ def test_ensemble_tables_stand_beside_the_papers_numbers(results, dataset, numbe
         assert (cells["train"]["paper"], cells["train"]["paper_spread"]) == (row.train, row.train_sd)
         assert (cells["test"]["paper"], cells["test"]["paper_spread"]) == (row.test, row.test_sd)
         assert cells["test"]["ours"] > 0
+        # r = 0.1 stands beside it, and nothing of the paper's beside that.
+        assert set(cells) == {"train", "test", "train-r0.1", "test-r0.1"}
+        assert set(cells["test-r0.1"]) == {"ours", "spread"}
+    labels = [column["label"].replace("\u00a0", " ") for column in table["columns"]]
+    assert labels == [f"{part} RMSE, r = {ridge}" for ridge in ("0", "0.1") for part in ("training", "test")]
+    assert "The paper names no r for this table" in table["note"]
 
 
 def test_the_three_algorithms_agree_and_the_naive_average_is_worse(results):
     findings = results["ensembles-year"]["findings"]
-    agree = [one for one in findings if "agree with each other to four digits" in one["text"]]
-    naive = [one for one in findings if "naive average is worse" in one["text"]]
+    agree = [one for one in findings if "agree to four digits" in one["text"]]
+    naive = [one for one in findings if "lower errors than the naive average" in one["text"]]
     below = [one for one in findings if "below DNNE" in one["text"]]
-    assert [len(part) for part in (agree, naive, below)] == [2, 2, 2]
-    assert all(one["holds"] for one in (*agree, *naive))
-    rows = {
-        tuple(row["labels"]): row["cells"]["test"]["ours"] for row in results["ensembles-year"]["tables"][0]["rows"]
-    }
+    assert [len(part) for part in (agree, naive, below)] == [2, 2, 4]
+    assert all(one["verdict"] == "not judged" for one in (*agree, *naive))
+    cells = {tuple(row["labels"]): row["cells"] for row in results["ensembles-year"]["tables"][0]["rows"]}
+    rows = {labels: cell["test-r0.1"]["ours"] for labels, cell in cells.items()}
     for ensemble in ("SCNE", "DNNE"):
         solved = [rows[ensemble, way] for way in ("pseudo-inverse", "block Jacobi", "block Gauss-Seidel")]
         assert max(solved) - min(solved) < 5e-5 * min(solved)
         assert rows[ensemble, "naive"] > max(solved)
-    assert below[0]["holds"] == (rows["SCNE", "block Gauss-Seidel"] < rows["DNNE", "block Gauss-Seidel"])
+    assert ["r = 0:" in one["text"] for one in below] == [True, True, False, False]
 
 
 def test_tables_and_figures_have_the_papers_form(results):
@@ -154,8 +227,8 @@ def test_tables_and_figures_have_the_papers_form(results):
     peaks = [row["cells"]["peak"]["ours"] for row in results["cost"]["tables"][0]["rows"]]
     assert len(peaks) == 4
     assert min(peaks) > 0.01
-    road = table("lambda-road-year", "lambda-road-year")
-    assert [row["labels"][0] for row in road["rows"]] == ["SCNE"] * 3 + ["DNNE"] * 3 + ["SCNERegressor()"]
+    path = table("lambda-path-year", "lambda-path-year")
+    assert [row["labels"][0] for row in path["rows"]] == ["SCNE"] * 4 + ["DNNE"] * 4 + ["SCNERegressor()"]
 
 
 def test_what_is_there_is_not_run_again_unless_asked(quick, results, tmp_path):

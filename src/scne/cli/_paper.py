@@ -1,14 +1,20 @@
 """`scne paper`: the experiments of the paper, run and shown."""
 
-from collections.abc import Mapping
+import shlex
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from scne.cli._console import open_console, open_table, print_text
 from scne.cli._options import QUICK, SEED, PageOut, out_option
 from scne.cli._signals import Stopped
+
+if TYPE_CHECKING:
+    from scne.paper import Outcome
 
 paper_app = typer.Typer(
     name="paper", help="Every table and figure of the paper, run here.", no_args_is_help=True, add_completion=False
@@ -21,7 +27,8 @@ Data = Annotated[
 Quick = Annotated[bool, typer.Option(QUICK, help="Few rows, small networks: all of them in less than a minute.")]
 Repeats = Annotated[int | None, typer.Option(help="Repeats of each experiment instead of its own number.", min=1)]
 Seed = Annotated[int, typer.Option(SEED, help="Seed of all random numbers.", min=0, max=2**31 - 1)]
-MARKS = {True: "holds", False: "DOES NOT HOLD", None: "note"}
+# Of the longest name of an experiment, so that what follows stands in a column.
+NAME_WIDTH = 20
 
 
 @paper_app.command("report")
@@ -67,9 +74,8 @@ def list_command(
     from scne.paper import EXPERIMENTS, finished_result, kept_units, make_plan
 
     table = open_table()
-    for heading in ("name", "section"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("what", "data", "result"):
+    table.add_column("name", no_wrap=True)
+    for heading in ("shows", "what", "data", "result"):
         table.add_column(heading, overflow="fold")
     for experiment in EXPERIMENTS.values():
         plan = make_plan(experiment, quick=quick, repeats=repeats, seed=seed, data=data)
@@ -77,13 +83,17 @@ def list_command(
         kept = kept_units(plan, out)
         state = "yes" if result else f"{kept} of {experiment.n_units(plan)} parts" if kept else "no"
         chosen = ", ".join(f"{choice.name} ({choice.rows:,})" for choice in plan.data.values()) or "synthetic"
-        table.add_row(experiment.name, experiment.section, experiment.title, chosen, state)
+        shown = " ".join(experiment.shows) or ("beyond the paper" if experiment.section == "beyond" else "Remark 3")
+        table.add_row(experiment.name, shown, experiment.title, chosen, state)
     open_console().print(table)
 
 
 @paper_app.command("run")
 def run_command(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names from `scne paper list`, or all.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME...", help="Names from `scne paper list`, table-8 or figure-2 as printed, or all."),
+    ],
     out: Out = Path("scne-paper"),
     quick: Quick = False,
     repeats: Repeats = None,
@@ -93,22 +103,14 @@ def run_command(
     again: Annotated[bool, typer.Option("--again", help="Run anew what is already there.")] = False,
 ) -> None:
     """Run experiments and keep their results; a run that was stopped goes on where it was."""
-    from scne.cli._progress import progress_bars
-    from scne.paper import Outcome, find_experiments, run_experiments
+    from scne.paper import find_experiments, run_experiments
+    from scne.rows import counted
 
-    def tell(outcome: Outcome) -> None:
-        seconds = outcome.result["seconds"]
-        words = f"{seconds:.1f} s" if outcome.ran else "there already"
-        if 0 < outcome.ran < outcome.parts:
-            words += f"; {outcome.ran} of {outcome.parts} parts were run now, the others were kept"
-        lines = [f"{outcome.name}: {outcome.path} ({words})"]
-        lines += [f"  {MARKS[finding['holds']]}: {finding['text']}" for finding in outcome.result["findings"]]
-        print_text("\n".join(lines))
-
+    chosen = find_experiments(names)
     try:
-        with progress_bars():
-            run_experiments(
-                find_experiments(names),
+        with running_line(len(chosen)) as tell:
+            outcomes = run_experiments(
+                chosen,
                 out,
                 quick=quick,
                 repeats=repeats,
@@ -121,3 +123,67 @@ def run_command(
     except Stopped as stopped:
         stopped.add_note(f"Every part that was finished is kept in {out}; run the same command again to resume.")
         raise
+    shown = "" if out == Path("scne-paper") else f" {shlex.quote(str(out))}"
+    print_text(f"\n{counted(len(outcomes), 'experiment')} in {out}; `scne paper report{shown}` makes a page of them.")
+
+
+@contextmanager
+def running_line(total: int) -> Iterator["Callable[[Outcome], None]"]:
+    """A list that grows by an entry for each experiment that has ended, and under it a line for the one that runs.
+
+    Entries go to standard output and stay as they are; the line is on standard error, where that is a terminal. It is
+    taken away while an entry is written: two writers on one screen would otherwise write into each other.
+    """
+    from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Line
+
+    from scne.passes import Progress, listening
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(20), TextColumn("{task.fields[parts]}"))
+    line = Line(
+        *columns,
+        TimeElapsedColumn(),
+        console=open_console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        disable=not open_console(stderr=True).is_terminal,
+    )
+    ended: list[str] = []
+    shown: dict[str, TaskID] = {}
+
+    def show(step: Progress) -> None:
+        parts = f"{step.done}/{step.total} parts, {len(ended) + 1} of {total}"
+        if step.stage not in shown:
+            shown[step.stage] = line.add_task(step.stage, total=step.total, parts=parts)
+        line.update(shown[step.stage], completed=step.done, parts=parts)
+
+    def tell(outcome: "Outcome") -> None:
+        for task in shown.values():
+            line.remove_task(task)
+        shown.clear()
+        line.stop()
+        ended.append(outcome.name)
+        print_entry(outcome)
+        line.start()
+
+    with line, listening(show):
+        yield tell
+
+
+def print_entry(outcome: "Outcome") -> None:
+    """One line on an experiment that has ended, and its findings under it, as wide as the terminal is."""
+    from scne.paper import run_kind
+    from scne.report import format_duration
+
+    result, console = outcome.result, open_console()
+    words = format_duration(result["seconds"]) if outcome.ran else "there already"
+    if 0 < outcome.ran < outcome.parts:
+        words += f"; {outcome.ran} of {outcome.parts} parts were run now, the others were kept"
+    kind = run_kind(quick=result["quick"], substitute=result["data"]["substitute"])
+    print_text(f"{outcome.name:<{NAME_WIDTH}}  {kind}, {words}")
+    for finding in result["findings"]:
+        mark = f"{finding['verdict']}: " if finding["verdict"] else ""
+        # A log keeps each finding on a line of its own, for whoever searches it.
+        width = console.width if console.is_terminal else 10**6
+        print_text(textwrap.fill(mark + finding["text"], width, initial_indent="  - ", subsequent_indent="    "))

@@ -6,6 +6,7 @@ from scne.paper._published import Published, published, published_tables
 from scne.paper._registry import EXPERIMENTS, experiment_titles, find_experiments
 from scne.paper._results import check_result
 from scne.paper._runner import Outcome, finished_result, kept_units, make_plan, run_experiment, run_experiments
+from scne.paper._verdicts import run_kind
 from scne.paper.page._page import paper_page, read_results
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "read_results",
     "run_experiment",
     "run_experiments",
+    "run_kind",
 ]

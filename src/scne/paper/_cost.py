@@ -12,7 +12,7 @@ import numpy as np
 from scne.paper._data import load_rows
 from scne.paper._ensembles import table_sizes
 from scne.paper._experiment import Experiment, Parts, Plan, Unit
-from scne.paper._networks import ALGORITHMS, RIDGE
+from scne.paper._networks import ALGORITHMS, DEMONSTRATION_RIDGE
 from scne.paper._published import published, published_memory
 from scne.paper._results import Cell, Finding, Panel, ResultFigure, repeated, series, table
 
@@ -120,11 +120,12 @@ def _assemble(plan: Plan, units: list[Unit]) -> Parts:
         rows,
         ("size", "form", "algorithm"),
         note="Each line is a process of its own, on one thread, that loads the rows, computes the hidden outputs of "
-        "random nodes and solves; its peak holds the rows and the program as well (first line of each size). The "
-        "paper's figures are of MATLAB on 8 GB: 7.9 GB for the pseudo-inverse, never beyond 5.4 GB for the others.",
+        "random nodes and solves; its peak holds the rows and the program as well (first line of each size). "
+        f"r = {plan.settings['ridge']:g} is ours. The paper's numbers are those of Remark 3, from a computer with "
+        f"{memory['machine_ram']:g} GB of memory.",
     )
     drawn = ResultFigure(
-        "figure-cost",
+        "cost-bars",
         "Remark 3: peak memory and time",
         "bars",
         tuple(panels),
@@ -139,7 +140,9 @@ def _mean(found: list[Unit], key: str, scale: float = 1.0) -> float | None:
 
 
 def _findings(plan: Plan, by_case: dict[tuple[int, str, str], list[Unit]]) -> list[Finding]:
-    findings = []
+    # Never a verdict: the rows are made up even in full.
+    memory, findings = published_memory(), []
+    theirs = f"{memory['pseudo-inverse']} and {memory['iterative']} GB on all rows"
     for size, facts in enumerate(plan.settings["sizes"]):
         label = f"{facts['rows']:,} rows and {sum(facts['hidden_nodes']):,} nodes"
         peak = {(form, way): _mean(by_case[size, form, way], "peak", GB) or 0.0 for form, way in _ways(plan)}
@@ -148,8 +151,7 @@ def _findings(plan: Plan, by_case: dict[tuple[int, str, str], list[Unit]]) -> li
         findings.append(
             Finding(
                 f"{label}, hidden outputs in memory: the pseudo-inverse peaks at {whole:.2f} GB, the iterative methods "
-                f"at {most:.2f} GB at most (a factor of {whole / most:.2f}); in the paper 7.9 and 5.4 GB (1.46).",
-                None if plan.quick else bool(whole > most),
+                f"at {most:.2f} GB at most (a factor of {whole / most:.2f}); in the paper {theirs}."
             )
         )
         blocks = max(value for (form, _), value in peak.items() if form == "blocks")
@@ -157,8 +159,7 @@ def _findings(plan: Plan, by_case: dict[tuple[int, str, str], list[Unit]]) -> li
         findings.append(
             Finding(
                 f"{label}, rows in blocks: no algorithm peaks above {blocks:.2f} GB, {blocks - alone:.2f} GB more than "
-                "the rows and the program themselves.",
-                None if plan.quick else bool(blocks < most),
+                "the rows and the program themselves."
             )
         )
     return findings
@@ -175,8 +176,17 @@ def _settings(quick: bool) -> dict[str, Any]:
         "sizes": sizes,
         "lambda": published(DATASET).decorrelation,
         "k_max": published(DATASET).max_iter,
-        "ridge": RIDGE,
+        "ridge": DEMONSTRATION_RIDGE,
     }
+
+
+def _about(plan: Plan) -> str:
+    sizes = " and ".join(f"{one['rows']:,} rows, {sum(one['hidden_nodes']):,} nodes" for one in plan.settings["sizes"])
+    return (
+        f"The output weights of an ensemble on the groups of Table 2 ({sizes}) are solved by each algorithm in a "
+        "process of its own, whose peak memory the operating system reports; once with all hidden outputs in "
+        "memory, as the algorithms are written in the paper, and once with rows in blocks, as the package does it."
+    )
 
 
 def experiment() -> Experiment:
@@ -186,11 +196,7 @@ def experiment() -> Experiment:
         title="Time and peak memory of the algorithms (Remark 3)",
         section="4.4",
         order=110,
-        about=(
-            "The output weights of an ensemble of the Twitter size are solved by each algorithm in a process of its "
-            "own, whose peak memory the operating system reports; once with all hidden outputs in memory, as in the "
-            "paper, and once with rows in blocks, as the package does it."
-        ),
+        about=_about,
         datasets=(DATASET,),
         settings=_settings,
         unit=_unit,

@@ -1,4 +1,4 @@
-"""Figures 5 and 6: eighty samples of each data set, as they are and scaled to 0-1 (section 4.3)."""
+"""Figures 3 and 4: samples of each data set, as they are and scaled to 0-1 (section 4.3)."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from scne.paper._published import DATASETS, published
 from scne.paper._results import Finding, Panel, ResultFigure, number
 
 SAMPLES = 80
-FIGURES = {"twitter": 5, "year": 6}
+FIGURES = {"twitter": 3, "year": 4}
 TARGETS = {"twitter": "annotation", "year": "year"}
 
 
@@ -67,11 +67,14 @@ def experiment() -> Experiment:
     """The experiment on both data sets."""
     return Experiment(
         name="data-plots",
-        title="Samples of the two data sets (Figures 5 and 6)",
+        title="Samples of the two data sets (Figures 3 and 4)",
         section="4.3",
         order=20,
-        about="A random batch of samples of each data set before and after the scaling to 0-1 that all experiments "
-        "use.",
+        about=lambda plan: (
+            f"{plan.settings['samples']} random samples of each data set before and after the scaling to 0-1 that all "
+            "experiments use."
+        ),
+        shows=tuple(f"figure-{number}" for number in FIGURES.values()),
         datasets=DATASETS,
         settings=lambda quick: {"samples": 30 if quick else SAMPLES},
         unit=_unit,

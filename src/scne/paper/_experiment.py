@@ -56,6 +56,11 @@ class Plan:
         return _derived(self.seed, index, *parts)
 
     @property
+    def comparable(self) -> bool:
+        """Whether this is the paper's experiment at full size on its own rows, so that its claims can be judged."""
+        return not self.quick and not any(choice.substitute for choice in self.data.values())
+
+    @property
     def shared_seed(self) -> int:
         """The seed of what all units share, such as the split of the rows."""
         return _derived(self.seed, _SHARED_STREAM)
@@ -80,9 +85,13 @@ class Experiment:
 
     Attributes
     ----------
-    name, title, section, about : str
+    name, title, section : str
+    about : callable (plan) -> str
+        What is done, in the numbers of the plan.
     order : int
         Position on the page.
+    shows : tuple of str
+        Its tables and figures of the paper by their printed numbers, such as "table-8"; also names for the command.
     datasets : tuple of str
         Of "year" and "twitter".
     settings : callable (quick) -> dict
@@ -106,11 +115,12 @@ class Experiment:
     title: str
     section: str
     order: int
-    about: str
+    about: Callable[[Plan], str]
     datasets: tuple[str, ...]
     settings: Callable[[bool], dict[str, Any]]
     unit: Callable[[Plan, int], Unit]
     assemble: Callable[[Plan, list[Unit]], Parts]
+    shows: tuple[str, ...] = ()
     repeats: tuple[int, int] = (10, 2)
     count: Callable[[Plan], int] | None = None
     once: bool = False

@@ -1,4 +1,4 @@
-"""Tables 4 and 5, Figure 8: how many nodes each base model should have (section 4.4)."""
+"""Tables 4 and 5, Figure 6: how many nodes each base model should have (section 4.4)."""
 
 from typing import Any
 
@@ -10,6 +10,7 @@ from scne.paper._experiment import Experiment, Parts, Plan, Unit
 from scne.paper._networks import paper_ensemble
 from scne.paper._published import published
 from scne.paper._results import Finding, Panel, Reference, ResultFigure, cell, series, table
+from scne.paper._verdicts import all_of, paired
 
 TABLES = {"year": 5, "twitter": 4}
 # Down-sampling of section 4.4, and the range of L.
@@ -19,7 +20,7 @@ SHOWN = {"year": (1, 2), "twitter": (0, 3)}
 
 
 def sampled_rows(rows: PaperRows, plan: Plan, index: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows to fit and to watch for one repeat: drawn from the training and validation rows, all where they are few."""
+    """Training and validation rows of one repeat, drawn from those of the split; all where they are few."""
     split = rows.split(plan.shared_seed)
     generator = np.random.default_rng(plan.unit_seed(index))
     wanted = plan.settings["training_rows"], plan.settings["validation_rows"]
@@ -92,23 +93,24 @@ def _assemble(plan: Plan, units: list[Unit]) -> Parts:
 def _figure(plan: Plan, units: list[Unit]) -> ResultFigure:
     paper = published(plan.dataset)
     m, run = SHOWN[plan.dataset]
-    unit = units[min(run, len(units) - 1)]
+    shown = min(run, len(units) - 1)
+    unit = units[shown]
     training, validation = (np.array(unit[key][m]) / paper.unit for key in ("training", "validation"))
     nodes = np.arange(1, len(training) + 1).tolist()
     group = list(paper.groups)[m]
     panel = Panel(
-        title=f"{paper.name}, {group} (m = {m + 1}), repeat {min(run, len(units) - 1) + 1}",
+        title=f"{paper.name}, {group} (m = {m + 1}), repeat {shown + 1}",
         x_label="hidden nodes L",
         y_label=f"RMSE ({paper.unit:g})",
         series=(series("training", nodes, training), series("validation", nodes, validation)),
         lines=(Reference("x", float(unit["nodes"][m]), f"least validation error at L = {unit['nodes'][m]}"),),
     )
     caption = (
-        f"Error on the rows that are fitted and on those that are watched as nodes are added. The paper shows the same "
-        f"group and repeat, where L = {paper.hidden_runs[run][m]} came out."
+        f"Training and validation error of one network as nodes are added. The paper shows repeat {run + 1} of the "
+        f"same group, where L = {paper.hidden_runs[run][m]} came out."
     )
-    title = f"Figure 8. Errors while a network on {paper.name} grows"
-    return ResultFigure(f"figure-8-{plan.dataset}", title, "lines", (panel,), caption=caption)
+    title = f"Figure 6. Errors while a network on {paper.name} grows"
+    return ResultFigure(f"figure-6-{plan.dataset}", title, "lines", (panel,), caption=caption)
 
 
 def _findings(plan: Plan, found: np.ndarray) -> list[Finding]:
@@ -120,13 +122,15 @@ def _findings(plan: Plan, found: np.ndarray) -> list[Finding]:
     at_end = int((found == most).sum())
     names = list(paper.groups)
     place = int(np.argmax(paper.hidden_nodes))
-    ahead = [name for m, name in enumerate(names) if medians[m] >= medians[place] and m != place]
+    others = [m for m in range(len(names)) if m != place]
+    ahead = [names[m] for m in others if medians[m] >= medians[place]]
     beside = f"; not fewer: {', '.join(ahead)}" if ahead else ""
     return [
         Finding(f"Median numbers of nodes: ours {ours}; the paper's {theirs}."),
         Finding(
-            f"As in the paper, {names[place]} alone wants the most nodes ({medians[place]:g}{beside}).",
-            not ahead,
+            f"{names[place]}, which has the most nodes in the paper, has the most here too: median {medians[place]:g}"
+            f"{beside}.",
+            all_of(paired(found[:, m], found[:, place]).lower for m in others),
         ),
         Finding(
             f"{at_end} of {found.size} searches still gained from the last of {most} nodes, so the range of L was "
@@ -139,14 +143,15 @@ def experiment(dataset: str) -> Experiment:
     """The experiment on "year" or "twitter"."""
     return Experiment(
         name=f"hidden-nodes-{dataset}",
-        title=f"Hidden nodes of the base models on {published(dataset).name} (Table {TABLES[dataset]})",
+        title=f"Hidden nodes of the base models on {published(dataset).name} (Table {TABLES[dataset]}, Figure 6)",
         section="4.4",
         order=40 if dataset == "twitter" else 50,
-        about=(
-            f"Each base model grows to {MOST_NODES} nodes on at most {TRAINING_ROWS:,} training rows while its error "
-            f"on at most {VALIDATION_ROWS:,} validation rows is watched; the number of nodes with the least such error "
-            "counts."
+        about=lambda plan: (
+            f"Each base model grows to {plan.settings['most_nodes']} nodes on at most "
+            f"{plan.settings['training_rows']:,} training rows; the number of nodes with the least error on at most "
+            f"{plan.settings['validation_rows']:,} validation rows counts."
         ),
+        shows=(f"table-{TABLES[dataset]}", "figure-6"),
         datasets=(dataset,),
         settings=lambda quick: {**sampling_settings(quick), "most_nodes": 15 if quick else MOST_NODES},
         unit=_unit,

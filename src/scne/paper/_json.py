@@ -62,8 +62,8 @@ def parse(wanted: type[T], value: object, file: object) -> T:
     it, such as ``tables[0].rows[2]``; also one that `__post_init__` refuses.
 
     >>> from scne.paper._results import Finding
-    >>> parse(Finding, {"text": "So it is.", "holds": True}, "a.json")
-    Finding(text='So it is.', holds=True)
+    >>> parse(Finding, {"text": "So it is.", "verdict": "holds"}, "a.json")
+    Finding(text='So it is.', verdict='holds')
     >>> parse(Finding, {"text": 3}, "a.json")
     Traceback (most recent call last):
         ...

@@ -18,8 +18,10 @@ ALGORITHMS = {
     "block Gauss-Seidel": "gauss-seidel",
 }
 ENSEMBLES = ("SCNE", "DNNE")
-# r of section 3.3, for all solves of the ensemble experiments.
-RIDGE = 0.1
+# The paper names no r for its tables: r = 0, the algorithms as they are written, is their main form. r = 0.1 is section
+# 3.3's, and that it stands beside it in the tables is ours.
+RIDGE = 0.0
+DEMONSTRATION_RIDGE = 0.1
 # Rows are scaled before a fit, with those of the test.
 AS_THEY_ARE = {"scaling": "none", "target_scaling": "none"}
 # Rows whose hidden outputs are held at once.

@@ -6,7 +6,7 @@ from scne.paper import (
     _demonstration,
     _ensembles,
     _hidden_nodes,
-    _lambda_road,
+    _lambda_path,
     _robustness,
     _scope,
     _spectral_radius,
@@ -14,7 +14,7 @@ from scne.paper import (
 from scne.paper._experiment import Experiment
 from scne.paper._published import DATASETS
 
-_PER_DATASET = (_hidden_nodes, _scope, _ensembles, _robustness, _lambda_road)
+_PER_DATASET = (_hidden_nodes, _scope, _ensembles, _robustness, _lambda_path)
 _ONCE = (_demonstration, _data_plots, _cost, _spectral_radius)
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -35,21 +35,33 @@ def experiment_titles() -> dict[str, str]:
     Examples
     --------
     >>> experiment_titles()["demonstration"]
-    'Time and agreement of the three algorithms (section 3.3)'
+    'Time and agreement of the three algorithms (Figure 2)'
     """
     return {name: one.title for name, one in EXPERIMENTS.items()}
 
 
 def find_experiments(names: list[str]) -> list[Experiment]:
-    """Experiments by name, each once, in the order of the page; "all" is all of them.
+    """Experiments by name or by what they show of the paper, each once, in the order of the page.
+
+    "all" is all of them, and "table-8" or "figure-2" those that show this table or figure, by its printed number.
 
     Examples
     --------
     >>> [one.name for one in find_experiments(["cost", "demonstration"])]
     ['demonstration', 'cost']
+    >>> [one.name for one in find_experiments(["figure-7"])]
+    ['robustness-twitter', 'robustness-year']
     """
-    unknown = [name for name in names if name != "all" and name not in EXPERIMENTS]
+    shown = {part for one in EXPERIMENTS.values() for part in one.shows}
+    unknown = [name for name in names if name != "all" and name not in EXPERIMENTS and name not in shown]
     if unknown:
-        raise ValueError(f"There is no experiment {unknown[0]!r}; choose 'all' or of {', '.join(EXPERIMENTS)}.")
-    wanted = set(EXPERIMENTS) if "all" in names else set(names)
-    return [one for name, one in EXPERIMENTS.items() if name in wanted]
+        raise ValueError(
+            f"There is no experiment {unknown[0]!r}; choose 'all', one of {', '.join(EXPERIMENTS)}, or what it shows: "
+            f"{', '.join(sorted(shown))}."
+        )
+    wanted = set(names)
+    return [
+        one
+        for name, one in EXPERIMENTS.items()
+        if "all" in wanted or name in wanted or not wanted.isdisjoint(one.shows)
+    ]

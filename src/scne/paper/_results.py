@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from scne.paper._json import parse
+from scne.paper._verdicts import VERDICTS, run_kind
 
-FORMAT = 1
+FORMAT = 2
 # What a panel of each kind of figure shows.
 KINDS = {"lines": "series", "boxes": "boxes", "scatter": "series", "heatmap": "values", "bars": "series"}
 
@@ -184,10 +185,14 @@ class ResultFigure:
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence on what came out; ``holds`` is None for mere information."""
+    """A sentence on what came out; ``verdict`` is one of ``VERDICTS``, or None for mere information."""
 
     text: str
-    holds: bool | None = None
+    verdict: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.verdict is not None and self.verdict not in VERDICTS:
+            raise ValueError(f"has the verdict {self.verdict!r}, but it must be null or one of {', '.join(VERDICTS)}")
 
 
 @dataclass(frozen=True)
@@ -226,10 +231,19 @@ class Result:
     figures: tuple[ResultFigure, ...]
     findings: tuple[Finding, ...]
 
+    def __post_init__(self) -> None:
+        if not self.comparable and any(one.verdict not in (None, "not judged") for one in self.findings):
+            raise ValueError(f"has a verdict, but it is a {self.run_kind}")
+
     @property
     def comparable(self) -> bool:
         """Whether the paper's numbers were measured on the same data at the same size, so that a verdict is fair."""
         return not self.data.substitute and not self.quick
+
+    @property
+    def run_kind(self) -> str:
+        """What the run was, in words: full or quick, and on which rows."""
+        return run_kind(quick=self.quick, substitute=self.data.substitute)
 
 
 def number(value: float | None) -> float | None:
@@ -310,7 +324,7 @@ def check_result(result: object, where: str = "the result") -> dict[str, Any]:
 
     Examples
     --------
-    >>> check_result({"format": 1}, "a.json")
+    >>> check_result({"format": 2}, "a.json")
     Traceback (most recent call last):
         ...
     ValueError: a.json cannot be used: it has no 'name'.

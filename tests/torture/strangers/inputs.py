@@ -146,7 +146,7 @@ def _examples() -> dict[str, list[bytes]]:
 def _result() -> dict:
     """A result of `scne paper` with a table, a figure and a finding."""
     return {
-        "format": 1,
+        "format": 2,
         "name": "a",
         "title": "A",
         "section": "4.4",
@@ -164,7 +164,7 @@ def _result() -> dict:
         "command": "scne paper run a",
         "tables": to_json([table("t", "T", {"x": "x"}, [(("row",), {"x": cell(1.0)})], ("name",))]),
         "figures": to_json([ResultFigure("f", "F", "lines", (Panel(series=(series("s", [1, 2], [3, None]),)),))]),
-        "findings": to_json([Finding("So it is.", True)]),
+        "findings": to_json([Finding("So it is.", "not judged")]),
     }
 
 

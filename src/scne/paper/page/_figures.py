@@ -137,7 +137,7 @@ def wrap(text: str, size: float, width: float) -> str:
 
 def _height(figure: ResultFigure, columns: int) -> float:
     rows = -(-len(figure.panels) // columns)
-    each = {1: 3.9, 2: 3.0, 3: 2.6}[columns] if len(figure.panels) == 1 or columns > 1 else 2.7
+    each = {1: 2.6, 2: 2.2, 3: 2.2}[columns] if len(figure.panels) == 1 or columns > 1 else 2.5
     return 0.4 + each * rows
 
 

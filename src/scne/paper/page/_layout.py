@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from html import escape
 from itertools import count
 
@@ -13,10 +14,16 @@ from scne.paper._results import Finding, ResultFigure, ResultTable
 from scne.paper.page._figures import render_paper_figure
 from scne.paper.page._tables import table_html
 from scne.paper.page._words import describe_figure, end_sentence
-from scne.report import POLICY, Page, inline, read_part
+from scne.report import POLICY, Drawing, Page, inline, read_part
 
-# A sign and a word for each, so that colour is never all that tells them apart.
-MARKS = {True: ("✓", "holds", "good"), False: ("✗", "does not hold", "bad"), None: ("i", "information", "plain")}
+# A sign and a class for each verdict, so that colour is never all that tells them apart.
+MARKS = {
+    "holds": ("✓", "good"),
+    "does not hold": ("✗", "bad"),
+    "undecided": ("?", "open"),
+    "not judged": ("–", "plain"),
+}
+INFORMATION = ("i", "plain")
 
 
 class PaperPage(Page):
@@ -45,9 +52,21 @@ class PaperPage(Page):
         """Say under a heading where in the paper this is."""
         self._add(f'<p class="where">{escape(text)}</p>')
 
-    def notice(self, title: str, text: str) -> None:
-        """Add what a reader must know before the numbers, in a frame."""
-        self._add(f'<p class="notice"><strong>{escape(title)}</strong> {inline(text)}</p>')
+    def banner(self, title: str, text: str, *, warning: bool) -> None:
+        """Add what a reader must know before any number, in a frame; ``warning``: in the colour of one."""
+        kind = "banner warning" if warning else "banner"
+        self._add(f'<p class="{kind}" role="note"><strong>{escape(title)}</strong> {inline(text)}</p>')
+
+    @contextmanager
+    def folded(self, summary: str) -> Iterator[None]:
+        """Fold away what is added inside the block: a click, a link into it or the printer opens it."""
+        self._add(f'<details class="folded">\n<summary>{escape(summary)}</summary>')
+        yield
+        self._add("</details>")
+
+    def diagram(self, drawings: Sequence[Drawing], *, caption: str, alt: str, identifier: str) -> None:
+        """Add a diagram that is drawn already."""
+        self._add_drawings(drawings, caption=caption, alt=alt, identifier=identifier)
 
     def comparison(self, table: ResultTable, address: str, *, judge: bool) -> None:
         """Add a table of the paper with ours beside it; ``judge``: whether to say what lies within its spread."""
@@ -62,18 +81,17 @@ class PaperPage(Page):
 
     def findings(self, findings: Sequence[Finding]) -> None:
         """Add sentences on what came out, each with its mark."""
+        if not findings:
+            return
         items = []
         for finding in findings:
-            sign, word, kind = MARKS[finding.holds]
+            sign, kind = INFORMATION if finding.verdict is None else MARKS[finding.verdict]
+            word = finding.verdict or "information"
             items.append(
                 f'<li class="{kind}"><span class="mark"><span aria-hidden="true">{sign}</span> {word}</span>'
                 f"<span>{inline(finding.text)}</span></li>"
             )
         self._add('<ul class="findings">\n' + "\n".join(items) + "\n</ul>")
-
-    def pointer(self, address: str, text: str) -> None:
-        """Add a line that leads to another part of the page, above what is taken from there."""
-        self._add(f'<p class="pointer"><a href="#{address}">{escape(text)}</a></p>')
 
     def command(self, command: str, label: str = "") -> None:
         """Add a command with a button that copies it."""
@@ -86,18 +104,17 @@ class PaperPage(Page):
         )
 
     def overview(self, heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> None:
-        """Add a table whose cells are HTML already; an empty first cell belongs to the heading above it."""
+        """Add a table whose cells are HTML already; the first of each row is its heading."""
         titles = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
         lines = [
             '<div class="scroll" role="region" tabindex="0" aria-labelledby="overview__caption">',
-            f'<table class="overview">\n<caption id="overview__caption"><span>{escape(caption)}</span></caption>',
+            '<table class="overview">',
+            f'<caption id="overview__caption" class="unseen">{escape(caption)}</caption>',
             f"<thead>\n<tr>{titles}</tr>\n</thead>\n<tbody>",
         ]
-        for k, (first, *others) in enumerate(rows):
-            span = 1 + next((n for n, row in enumerate(rows[k + 1 :]) if row[0]), len(rows) - k - 1)
-            rowspan = f' rowspan="{span}"' if span > 1 else ""
-            heading = f'<th scope="row"{rowspan}>{first}</th>' if first else ""
-            lines.append(f"<tr>{heading}{''.join(f'<td>{cell}</td>' for cell in others)}</tr>")
+        for first, *others in rows:
+            cells = "".join(f"<td>{cell}</td>" for cell in others)
+            lines.append(f'<tr><th scope="row">{first}</th>{cells}</tr>')
         self._add("\n".join([*lines, "</tbody>\n</table>\n</div>"]))
 
     def _policy(self) -> str:

@@ -1,20 +1,24 @@
-"""What the experiments left in a folder, as one page: an overview, then a section for each beside the paper's."""
+"""What the experiments left in a folder, as one page: a summary, then a section for each beside the paper's."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from html import escape
 from pathlib import Path
 
 from scne.paper._json import parse, read_object
-from scne.paper._results import FORMAT, Cell, Data, Result, ResultTable
+from scne.paper._results import FORMAT, Data, Result
 from scne.paper.page._layout import PaperPage
-from scne.paper.page._tables import tally
+from scne.paper.page._setup import add_setup
+from scne.paper.page._summary import add_summary, data_name
+from scne.paper.page._tables import n_lines, tally
 from scne.paper.page._words import format_seeds, format_setting
 from scne.report import format_duration
+from scne.rows import counted
 
+# Findings and lines of a table that stand on the page; more are folded away.
+MOST_FINDINGS, MOST_LINES = 3, 8
 PAPER = "https://arxiv.org/abs/1707.00300"
 
 
@@ -39,7 +43,7 @@ def _read_result(file: Path) -> Result:
     if content.get("format") != FORMAT:
         raise ValueError(
             f"{file} cannot be used: its 'format' is {content.get('format')!r:.60}, but this version of scne reads "
-            f"format {FORMAT}."
+            f"format {FORMAT}; `scne paper run` writes it anew."
         )
     result = parse(Result, content, file)
     if result.name != file.stem:
@@ -72,103 +76,69 @@ def paper_page(results: Sequence[Result], known: Mapping[str, str] | None = None
     done = {result.name for result in results}
     missing = {name: title for name, title in (known or {}).items() if name not in done}
     page = PaperPage("The paper's results beside ours", _lead(results, len(missing)))
-    # Addresses are given out first, so that the overview can point to what follows it.
-    addresses = {result.name: [page.address(result.name, table.id) for table in result.tables] for result in results}
-    _overview(page, results, addresses)
+    add_summary(page, results)
+    add_setup(page)
     for result in results:
-        _experiment(page, result, addresses[result.name])
+        _experiment(page, result)
     if missing:
         _not_run(page, missing)
     return page
 
 
 def _lead(results: Sequence[Result], missing: int) -> str:
-    fair = tally(_cells(result for result in results if result.comparable))
-    apart = tally(_cells(result for result in results if not result.comparable)).compared
-    words = [
+    return (
         f"The experiments of Wang and Cui's paper on stochastic configuration networks ensembles ({PAPER}), run again: "
         f"{len(results)} of {len(results) + missing} are on this page."
-    ]
-    if fair.judged:
-        words.append(f"{fair.within} of {fair.judged} numbers lie within the paper's spread.")
-    if apart:
-        counted = "more" if fair.judged else "numbers"
-        words.append(
-            f"{apart} {counted} stand beside the paper's without a verdict: they come from other rows or a smaller run."
-        )
-    return " ".join(words)
-
-
-def _overview(page: PaperPage, results: Sequence[Result], addresses: Mapping[str, Sequence[str]]) -> None:
-    page.section(
-        "Overview",
-        "Each number of ours stands beside the one that the paper prints; ± is the standard deviation over repeats. "
-        "Ours lies within the paper's spread when the two differ by at most twice the root of the sum of both squared "
-        "deviations. Where the paper prints no deviation, or where an experiment ran on other rows than the paper's, "
-        "there is a difference but no verdict.",
-        identifier="overview-of-results",
     )
-    rows = []
-    for result in results:
-        link = f'<a href="#{result.name}">{escape(result.title)}</a>'
-        data = escape(_data_name(result.data)) + (" <strong>(substitute)</strong>" if result.data.substitute else "")
-        if not result.tables:
-            rows.append([link, "figures only" if result.figures else "—", data, "—"])
-        for k, table in enumerate(result.tables):
-            target = f'<a href="#{addresses[result.name][k]}">{escape(_short_title(table, result))}</a>'
-            rows.append([link if k == 0 else "", target, data, escape(_verdict(result, table))])
-    page.overview(
-        ["experiment", "table", "data", "numbers within the paper's spread"],
-        rows,
-        "What was run, on which data, and how much of it agrees with the paper.",
-    )
-    found = [(result, [one for one in result.findings if one.holds is not None]) for result in results]
-    verdicts = [finding.holds for _, findings in found for finding in findings]
-    if verdicts:
-        page.subsection("Key findings", _holding(verdicts.count(True), verdicts.count(False)))
-    for result, findings in found:
-        if findings:
-            page.pointer(result.name, result.title)
-            page.findings(findings)
 
 
-def _holding(holding: int, others: int) -> str:
-    """How many findings hold.
-
-    >>> _holding(2, 1), _holding(1, 0)
-    ('2 hold, 1 does not.', '1 holds.')
-    """
-    words = f"{holding} hold{'s' if holding == 1 else ''}"
-    return f"{words}, {others} do{'es' if others == 1 else ''} not." if others else f"{words}."
-
-
-def _experiment(page: PaperPage, result: Result, addresses: Sequence[str]) -> None:
+def _experiment(page: PaperPage, result: Result) -> None:
+    """What came out, the main table and figure; all else is folded away."""
     page.section(result.title, identifier=result.name)
-    if result.section:
-        page.place("Beyond the paper" if result.section == "beyond" else f"Section {result.section} of the paper")
-    if result.data.substitute:
-        compared = tally(_cells([result])).compared
-        rule = "The comparison with the paper is not like with like: differences are shown, and no verdict is given."
-        page.notice(
-            f"Substitute data: {result.data.name or 'other rows'}.", f"{result.data.note} {rule if compared else ''}"
-        )
-    if result.quick:
-        page.notice("Quick run.", "It is smaller than the full experiment, for a first look; no verdict is given.")
+    place = "Beyond the paper" if result.section == "beyond" else f"Section {result.section} of the paper"
+    data = f"{'substitute data: ' if result.data.substitute else ''}{data_name(result.data)}"
+    page.place(" · ".join(part for part in (place if result.section else "", _size(result), data) if part))
     page.text(result.about)
-    if result.findings:
-        page.subsection("Findings")
-        page.findings(result.findings)
-    for table, address in zip(result.tables, addresses, strict=True):
-        page.comparison(table, address, judge=result.comparable)
-    for figure in result.figures:
-        page.drawing(figure, page.address(result.name, figure.id))
-    page.subsection("How it was run")
-    page.command(result.command)
-    page.facts(_facts(result))
+    # Claims before mere information.
+    findings = sorted(result.findings, key=lambda one: one.verdict is None)
+    page.findings(findings[:MOST_FINDINGS])
+    tables = {one.id: page.address(result.name, one.id) for one in result.tables}
+    figures = {one.id: page.address(result.name, one.id) for one in result.figures}
+    shown = [one for one in result.tables if tally(one.cells()).compared and n_lines(one) <= MOST_LINES]
+    # One or the other: both together would make the page too long to be read.
+    drawn = () if shown else result.figures[:1]
+    for one in shown:
+        page.comparison(one, tables[one.id], judge=result.comparable)
+    for figure in drawn:
+        page.drawing(figure, figures[figure.id])
+    with page.folded(_folded_words(result, len(result.tables) - len(shown), len(result.figures) - len(drawn))):
+        page.findings(findings[MOST_FINDINGS:])
+        for one in result.tables:
+            if one not in shown:
+                page.comparison(one, tables[one.id], judge=result.comparable)
+        for figure in result.figures[len(drawn) :]:
+            page.drawing(figure, figures[figure.id])
+        page.command(result.command)
+        page.facts(_facts(result))
+
+
+def _size(result: Result) -> str:
+    return "quick run" if result.quick else "full run"
+
+
+def _folded_words(result: Result, tables: int, figures: int) -> str:
+    """What is folded away, such as "2 more findings, 1 table, and how it was run"."""
+    counts = {
+        "more finding": len(result.findings) - MOST_FINDINGS,
+        "table": tables,
+        "figure": figures,
+    }
+    parts = [counted(count, name) for name, count in counts.items() if count > 0]
+    return ", ".join([*parts, "and how it was run" if parts else "How it was run"])
 
 
 def _facts(result: Result) -> dict[str, str]:
-    note = "" if result.data.substitute else result.data.note
+    note = result.data.note
     facts = {
         "Data": ". ".join(part.rstrip(".") for part in (_data_words(result.data), note) if part),
         "Repeats": "" if result.repeats is None else f"{result.repeats:,}",
@@ -188,37 +158,9 @@ def _not_run(page: PaperPage, missing: Mapping[str, str]) -> None:
         page.command(f"scne paper run {name}", title or name)
 
 
-def _cells(results: Iterable[Result]) -> list[Cell]:
-    return [cell for result in results for table in result.tables for cell in table.cells()]
-
-
-def _verdict(result: Result, table: ResultTable) -> str:
-    count = tally(table.cells())
-    if not count.compared:
-        return "nothing to compare"
-    if result.data.substitute:
-        return f"no verdict: substitute data ({count.compared} compared)"
-    if result.quick:
-        return f"no verdict: quick run ({count.compared} compared)"
-    if not count.judged:
-        return f"no verdict: the paper prints no spread ({count.compared} compared)"
-    return f"{count.within} of {count.judged}"
-
-
-def _short_title(table: ResultTable, result: Result) -> str:
-    """Shorten "Table 9. Results on Year" to "Table 9", where it is the only table of that number."""
-    numbers = [other.title.partition(". ")[0] for other in result.tables]
-    number, stop, _ = table.title.partition(". ")
-    return number if stop and number.startswith("Table ") and numbers.count(number) == 1 else table.title
-
-
-def _data_name(data: Data) -> str:
-    return f"{data.name}, {data.rows:,} rows" if data.name and data.rows else data.name or "—"
-
-
 def _data_words(data: Data) -> str:
-    parts = [f"{count:,} {use}" for count, use in ((data.train, "to learn"), (data.test, "to test")) if count]
-    return f"{_data_name(data)} ({', '.join(parts)})" if parts else _data_name(data)
+    parts = [f"{count:,} {use}" for count, use in ((data.train, "to train"), (data.test, "to test")) if count]
+    return f"{data_name(data)} ({', '.join(parts)})" if parts else data_name(data)
 
 
 def _machine(machine: Mapping[str, object]) -> str:

@@ -12,6 +12,7 @@ from scne.paper.page._numbers import ColumnFormat, column_format
 from scne.paper.page._words import end_sentence
 from scne.report import inline
 
+MOST_BESIDE = 6  # numbers in a line that leave room for their spreads beside them
 MOST_SIDE_BY_SIDE = 3  # columns of the paper; of more, ours and the paper's stand below each other
 WITHIN, OUTSIDE = "✓", "✗"
 PARTS = {"ours": " begin", "paper": "", "difference": ""}  # of a column, with the class of its heading
@@ -38,17 +39,30 @@ def tally(cells: Sequence[Cell]) -> Tally:
     return Tally(sum(cell.difference is not None for cell in cells), len(verdicts), sum(verdicts))
 
 
+def n_lines(table: ResultTable) -> int:
+    """Lines of the table on the page, without its heading."""
+    return len(table.rows) * (3 if len(_printed(table)) > MOST_SIDE_BY_SIDE else 1)
+
+
+def _printed(table: ResultTable) -> list[str]:
+    """Columns for which the paper has any number."""
+    keys = [column.key for column in table.columns]
+    return [key for key in keys if any(row.cell(key).paper is not None for row in table.rows)]
+
+
 def table_html(table: ResultTable, identifier: str, *, judge: bool) -> str:
     """The table in a frame that scrolls by itself. ``identifier``: its address; ``judge``: whether to give verdicts."""
     columns = {column.key: [row.cell(column.key) for row in table.rows] for column in table.columns}
     formats = {key: column_format(cells) for key, cells in columns.items()}
-    printed = [key for key, cells in columns.items() if any(cell.paper is not None for cell in cells)]
+    printed = _printed(table)
     lay_out = _stacked if len(printed) > MOST_SIDE_BY_SIDE else _side_by_side
     head, body = lay_out(table, printed, formats, judge)
+    # Then a spread stands below its number, so that all columns are seen at once on the desk.
+    crowded = lay_out is _side_by_side and len(columns) + 2 * len(printed) > MOST_BESIDE
     lines = [
         # A region that can be focused, because what scrolls must be reachable with the keyboard.
         f'<div class="scroll" id="{identifier}" role="region" tabindex="0" aria-labelledby="{identifier}_caption">',
-        '<table class="compared">',
+        f'<table class="compared{" crowded" if crowded else ""}">',
         f'<caption id="{identifier}_caption"><span>{_caption(table, judge)}</span></caption>',
         f"<thead>\n{head}\n</thead>",
         body,

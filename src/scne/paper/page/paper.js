@@ -1,5 +1,15 @@
-// The copy buttons. Without this script the page lacks nothing but them: they are hidden until it runs.
+// The copy buttons, and details that open for the printer. Without this script the page lacks nothing else.
 (() => {
+  const opened = [];
+  addEventListener("beforeprint", () => {
+    for (const part of document.querySelectorAll("details.folded:not([open])")) {
+      part.open = true;
+      opened.push(part);
+    }
+  });
+  addEventListener("afterprint", () => {
+    for (const part of opened.splice(0)) part.open = false;
+  });
   const status = document.getElementById("copy-status");
   const select = (element) => {
     const range = document.createRange();
