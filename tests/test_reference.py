@@ -3,6 +3,9 @@
 Same pools, same rows, same hidden layers: nodes are compared one by one, iterates one by one, decisions as they are.
 """
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -163,6 +166,11 @@ def test_rvfl_networks_are_those_of_the_reference():
 
 
 # --- the reference by itself: its own forms of one thing agree
+
+
+def test_the_reference_takes_nothing_from_the_package():
+    for path in Path(scn.__file__).parent.glob("*.py"):
+        assert not re.search(r"^\s*(import|from) scne", path.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 @pytest.fixture(scope="module")

@@ -125,8 +125,6 @@ class Loop:
     r: float
     candidates: list[int]
     xi: list[float]
-    #: Sum of xi of the best candidate against that of the next one: how far the choice is from a tie.
-    lead: float
 
 
 @dataclass
@@ -207,8 +205,7 @@ def sc3(
         biases = np.append(biases, pool_biases[batch])
         H = hidden_layer(X, weights, biases)
         residuals = fit_residuals(H, Y)
-        lead = float(xi[0] - xi[1]) if len(xi) > 1 else np.inf
-        loops.append(Loop(scope, r, batch.tolist(), xi[: len(batch)].tolist(), lead))
+        loops.append(Loop(scope, r, batch.tolist(), xi[: len(batch)].tolist()))
         errors.append(root_mean_square(residuals))
     beta = output_weights(hidden_layer(X, weights, biases), Y)
     return Network(weights, biases, beta, loops, errors, stopped)
