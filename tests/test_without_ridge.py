@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from ensembles import plain_ensemble
 
-from scne import RVFLRegressor, SCNRegressor
+from scne import RVFLRegressor, SCNRegressor, open_rows
 from scne.fitting._output_rows import output_rows
 from scne.ncl import (
     SOLVERS,
@@ -254,3 +254,16 @@ def test_jacobi_on_one_network_is_the_pseudo_inverse():
     hidden, y = hidden_outputs((5,)), targets()
     solution = solve_outputs(BlockJacobi(), OutputRows.of(hidden, y), 0.5, 0.0)
     np.testing.assert_allclose(solution.weights, np.linalg.pinv(hidden[0]) @ y, atol=1e-10)
+
+
+def test_rows_of_files_give_what_arrays_do(tmp_path):
+    X, y = synthetic_rows(1_000, 0)
+    path = tmp_path / "rows.csv"
+    table = np.column_stack([X, y])
+    path.write_text("a,b,y\n" + "\n".join(",".join(map(repr, row)) for row in table.tolist()) + "\n")
+    model = SCNRegressor(max_hidden=60, tol=0.0, ridge=0.0, random_state=0)
+    arrays = SCNRegressor(max_hidden=60, tol=0.0, ridge=0.0, random_state=0).fit(X, y)
+    files = model.fit(open_rows(path, target="y"))
+    assert files.fitted_.solved.solution.status is Status.SOLVED
+    np.testing.assert_array_equal(files.fitted_.solved.solution.weights, arrays.fitted_.solved.solution.weights)
+    assert files.fitted_.solved.solution.error_history[-1] == pytest.approx(files.loss_curve_[-1], rel=1e-6)

@@ -80,10 +80,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         lambda of the paper; "auto" takes the least error on the validation rows, or without any the least score of
         generalised cross-validation. (The DNNE code of 2014 means half of this lambda by the same letter.)
     ridge : "auto", float, or one float per group, default="auto"
-        r_m of Remark 2, added to the diagonal of H_m'H_m. Zero gives the pseudo-inverse of H_m, from the rows, at the
-        cost of one more pass over them. Where sums over rows are all there is (`partial_fit`, `reweighted`,
-        `matrix_free`, a device, more than about 7,900 nodes), it is that of H_m'H_m, which sees half of the digits of
-        H_m; `solution_.message` says how many directions of which network were left out.
+        r_m of Remark 2, added to the diagonal of H_m'H_m. Zero gives pseudo-inverses, as in `SCNRegressor`.
     max_iter : int, default=100
         k_max of the iterative solvers.
     tol : float, default=0.0

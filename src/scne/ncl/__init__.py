@@ -24,6 +24,7 @@ from scne.ncl._jacobi import BlockJacobi
 from scne.ncl._leave_out import MemberErrors, leave_one_out, subsystem
 from scne.ncl._outputs import OrthonormalMembers, OutputRows, solve_outputs
 from scne.ncl._path import Choice, LambdaPath, choose, default_decorrelations, lambda_path
+from scne.ncl._running_total import RunningTotal, TotalSquares
 from scne.ncl._solution import Solution, Status
 from scne.ncl._solvers import SOLVERS, Cholesky, Naive, PseudoInverse, Solver, choose_solver, make_solver
 from scne.ncl._system import (
@@ -31,8 +32,6 @@ from scne.ncl._system import (
     EnsembleSystem,
     LinearSystem,
     MatrixFreeSystem,
-    RunningTotal,
-    TotalSquares,
     coefficients,
     decorrelation_limit,
     node_ridge,

@@ -12,6 +12,7 @@ from scipy import linalg
 
 from scne.ncl._factors import BlockDiagonal, factor_blocks
 from scne.ncl._iteration import Iterate, IterativeSolver, product_iterates
+from scne.ncl._running_total import RunningTotal
 from scne.ncl._solution import Solution, Status
 from scne.ncl._system import (
     Array,
@@ -19,7 +20,6 @@ from scne.ncl._system import (
     EnsembleSystem,
     LinearSystem,
     MatrixFreeSystem,
-    RunningTotal,
     coefficients,
     decorrelation_limit,
     node_ridge,

@@ -11,10 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from scne.ncl._running_total import RunningTotal
 
 Array = NDArray[np.float64]
 
@@ -185,37 +188,6 @@ class EnsembleSystem(LinearSystem):
         """Return H_m'WH_m, shape (L_m, L_m)."""
         nodes = self.slices[member]
         return self.gram[nodes, nodes]
-
-
-class TotalSquares(NamedTuple):
-    """Sums of squares over the rows of a running total f = H B, for each output, shapes (q,).
-
-    Attributes
-    ----------
-    residual_squares : (q,) array
-        (y - f/M)'W(y - f/M).
-    change_squares : (q,) array
-        (f - f_before)'W(f - f_before), f_before the total when it was last measured; at first f itself.
-    squares : (q,) array
-        f'Wf.
-    """
-
-    residual_squares: Array
-    change_squares: Array
-    squares: Array
-
-
-class RunningTotal(Protocol):
-    """f = H B on the rows, (N, q), kept up to date while the members' weights move one after the other."""
-
-    def product_rows(self, member: int) -> Array:
-        """Return H_m'W f, shape (L_m, q)."""
-
-    def move(self, member: int, change: Array) -> None:
-        """Add H_m change, change of shape (L_m, q)."""
-
-    def measured(self) -> TotalSquares:
-        """Measure f, and how far it has come since it was last measured."""
 
 
 @dataclass(frozen=True, eq=False)
