@@ -24,6 +24,8 @@ class Activation:
         Works in place on an array, where its library can, and returns it.
     core_slope : callable
         Turns values of the core into its derivatives there, in the same way.
+    span : float
+        From the lower limit of the core to the upper one: output weights are the larger, the smaller it is.
     recorded_name : str or None
         What the kernels of `scne.networks.gpu` call the core; None where they have no such core.
     """
@@ -33,6 +35,7 @@ class Activation:
     core: Callable[[Array], Array]
     output_gain: float
     core_slope: Callable[[Array], Array]
+    span: float
     recorded_name: str | None = None
 
     def __call__(self, z: Array) -> Array:
@@ -84,8 +87,8 @@ def _logistic_slope(h: Array) -> Array:
 
 # The input gain of the logistic function is the sign of its exponent: in the weights it costs nothing.
 ACTIVATIONS: dict[str, Activation] = {
-    "sigmoid": Activation("sigmoid", -1.0, _logistic, 1.0, _logistic_slope, "logistic"),
-    "tanh": Activation("tanh", 1.0, _tanh, 1.0, _tanh_slope, "tanh"),
+    "sigmoid": Activation("sigmoid", -1.0, _logistic, 1.0, _logistic_slope, 1.0, "logistic"),
+    "tanh": Activation("tanh", 1.0, _tanh, 1.0, _tanh_slope, 2.0, "tanh"),
 }
 
 

@@ -25,7 +25,7 @@ MEAN_DECAY, SQUARE_DECAY = 0.9, 0.98
 NO_DIVISION_BY_ZERO = 1e-8
 # Share of the steps during which the rate rises.
 _WARM_UP = 0.2
-# Rows on which the first output weights are solved, and their ridge for each row.
+# Rows on which the first output weights are solved, and their ridge for each row, for nodes that span as much as tanh.
 START_ROWS, _START_RIDGE = 4_000, 1e-4
 _WIDE, _WIDE_NUMBERS = 4_096, 1 << 21
 # Few rows need many rounds, but not more than this many steps for each of them.
@@ -47,13 +47,17 @@ class TuningSettings:
     batch_rows : int
         Rows of one step; all of them when there are no more.
     input_rate, output_rate : float
-        Largest steps of a weight between inputs and nodes, and between nodes and outputs.
+        Largest steps of a weight between inputs and nodes, and between outputs and nodes that span as much as tanh.
     """
 
     epochs: float
     batch_rows: int = 256
     input_rate: float = 3e-2
     output_rate: float = 3e-2
+
+    def rate_of_outputs(self, activation: Activation) -> float:
+        """Largest step of an output weight: the same change of the output for every activation."""
+        return self.output_rate * 2.0 / activation.span
 
     def n_steps(self, rows: SearchRows) -> int:
         """Steps on some rows; rows that are repeated do not make more of them while all fit one batch."""
@@ -112,7 +116,9 @@ def tune_nodes(
     gradient = np.empty_like(parameters)
     node_gradient, output_gradient, link_gradient = _views(gradient, d, n_nodes, n_links, q)
     rates = np.full(len(parameters), settings.output_rate, dtype=dtype)
-    rates[: d * n_nodes] = np.where(weights.ravel() != 0.0, settings.input_rate * abs(activation.input_gain), 0.0)
+    node_rates, output_rates, _ = _views(rates, d, n_nodes, n_links, q)
+    node_rates[...] = np.where(weights != 0.0, settings.input_rate * abs(activation.input_gain), 0.0)
+    output_rates[...] = settings.rate_of_outputs(activation)
 
     adam = _Adam(parameters, gradient, rates)
     batch = min(n, settings.batch_rows)
@@ -194,12 +200,14 @@ def first_output_weights(
         roots = rows.root_weights[some]
         columns *= roots[:, None]
         weight = float(np.square(roots).sum())
-    return start_solution(columns.T @ columns, columns.T @ rows.targets[some], weight)
+    return start_solution(columns.T @ columns, columns.T @ rows.targets[some], weight, activation)
 
 
-def start_solution(gram: NDArray[np.float64], moments: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
+def start_solution(
+    gram: NDArray[np.float64], moments: NDArray[np.float64], weight: float, activation: Activation
+) -> NDArray[np.float64]:
     """The first output weights, from sums over rows of this weight; `gram` is changed."""
-    gram[np.diag_indices_from(gram)] += _START_RIDGE * weight
+    gram[np.diag_indices_from(gram)] += _START_RIDGE * weight * (activation.span / 2.0) ** 2
     weights: NDArray[np.float64] = cho_solve(cho_factor(gram), moments)
     return weights
 

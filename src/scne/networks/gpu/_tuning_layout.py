@@ -140,7 +140,7 @@ def laid_out(
         nodes[m, :d, :size] = own * gain
         node_rates[m, :d, :size] = np.where(own != 0.0, settings.input_rate * abs(gain), 0.0)
         outputs[m, :, :size] = start[:size].T
-        output_rates[m, :, :size] = settings.output_rate
+        output_rates[m, :, :size] = settings.rate_of_outputs(activation)
         if n_links:
             nodes[m, :n_links, most : most + q] = start[size:]
     if n_links:
@@ -189,4 +189,4 @@ def starts_on_device(
         sums.append(columns.T @ torch.cat([columns, targets], dim=1))
     weight = float(len(some)) if roots is None else float(roots.square().sum())
     found = [one.cpu().numpy() for one in sums]
-    return [start_solution(one[:, : len(one)].copy(), one[:, len(one) :], weight) for one in found]
+    return [start_solution(one[:, : len(one)].copy(), one[:, len(one) :], weight, activation) for one in found]
