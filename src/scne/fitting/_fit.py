@@ -96,9 +96,9 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
             if data.encoder is not None:
                 release_memory()
             held_out = site.held_out(system, layers)
-            # Networks without a ridge are solved from H, not from sums.
+            # Networks without a ridge are solved from H: H_m'H_m sees half of the digits.
             rows = None
-            if settings.needs_rows:
+            if not isinstance(settings.ridge, str) and not settings.ridge.all():
                 rows = output_rows(data.rows, layers, site.target_scaling, engine, plan.basis_bytes)
     if system is not None:
         # Choose lambda and r, and solve. Outside the engine BLAS has its threads back: this is dense algebra.

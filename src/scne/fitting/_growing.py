@@ -71,7 +71,8 @@ def grown(
     with engine:
         summed = rows_to_sum(rows.rows, engine, trend)
         system = ensemble_system(summed, layers, scaling, engine)
-        outputs = output_rows(summed, layers, scaling, engine) if settings.needs_rows else None
+        without_ridge = not isinstance(settings.ridge, str) and not settings.ridge.all()
+        outputs = output_rows(summed, layers, scaling, engine) if without_ridge else None
         held_out = replace(site, engine=ThreadEngine(1)).held_out(system, layers)
     errors = None
     if held_out is not None:

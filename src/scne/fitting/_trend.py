@@ -64,7 +64,10 @@ class Trend:
     @cached_property
     def layer(self) -> HiddenLayer:
         """A hidden layer without nodes, whose direct links pass all columns on."""
-        return _links(self.scaling)
+        d, none = len(self.weights), np.empty(0)
+        # Without ramps, but with far values limited as those of the networks are.
+        limited = RampScaling(self.scaling, np.empty(0, dtype=np.intp), none, none)
+        return HiddenLayer(np.arange(d), limited, np.empty((d, 0)), none, "tanh", direct_link=True)
 
     def apply(self, inputs: Array) -> Array:
         """Its values (n, q), in units of y."""
@@ -80,13 +83,6 @@ class Trend:
         """The same rows with what is left of their targets."""
         assert block.targets is not None
         return replace(block, targets=block.targets - self.apply(block.inputs))
-
-
-def _links(scaling: ColumnScaling) -> HiddenLayer:
-    d, none = scaling.n_columns, np.empty(0)
-    # Without ramps, but with far values limited as those of the networks are.
-    limited = RampScaling(scaling, np.empty(0, dtype=np.intp), none, none)
-    return HiddenLayer(np.arange(d), limited, np.empty((d, 0)), none, "tanh", direct_link=True)
 
 
 def learn_trend(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> Trend:
@@ -153,7 +149,7 @@ def _filled(
     out: NDArray[np.float64], rows: ArrayRows, places: NDArray[np.intp] | None, scaling: ColumnScaling
 ) -> NDArray[np.float64]:
     """The scaled columns of some rows, written into an array a few rows at a time."""
-    layer = _links(scaling)
+    layer = Trend(scaling, np.empty((rows.n_columns, 0))).layer
     step = max(1, _NUMBERS_AT_A_TIME // max(1, rows.n_columns))
     for first in range(0, len(out), step):
         part = slice(first, min(first + step, len(out)))
@@ -166,7 +162,7 @@ def _line_on_device(rows: ArrayRows) -> tuple[Trend, NDArray[np.float64]]:
     statistics = column_statistics(rows.inputs, rows.weights)
     check_input_sizes(statistics, "standard", way_out=_WITHOUT)
     scaling = learn_scaling(statistics, "standard", clip=True)
-    columns, targets = _links(scaling).outputs(rows.inputs), rows.targets
+    columns, targets = Trend(scaling, np.empty((rows.n_columns, 0))).layer.outputs(rows.inputs), rows.targets
     xp = namespace_of(columns)
     counts = xp.ones_like(columns[:, 0]) if rows.weights is None else cast(rows.weights, "float64")
     total = rows.total_weight

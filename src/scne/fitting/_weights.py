@@ -57,11 +57,6 @@ class WeightSettings:
     tol: float
     least_ridge: float = 0.0
 
-    @property
-    def needs_rows(self) -> bool:
-        """Whether a network has no ridge: its pseudo-inverse is one of H_m, and H_m'H_m sees half of the digits."""
-        return not isinstance(self.ridge, str) and bool((self.ridge == 0).any())
-
 
 @dataclass(frozen=True)
 class SolvedWeights:

@@ -55,10 +55,6 @@ class TuningSettings:
     input_rate: float = 3e-2
     output_rate: float = 3e-2
 
-    def rate_of_outputs(self, activation: Activation) -> float:
-        """Largest step of an output weight: the same change of the output for every activation."""
-        return self.output_rate * 2.0 / activation.span
-
     def n_steps(self, rows: SearchRows) -> int:
         """Steps on some rows; rows that are repeated do not make more of them while all fit one batch."""
         least = min(_LEAST_STEPS, _STEPS_PER_ROW * rows.n_distinct)
@@ -118,7 +114,8 @@ def tune_nodes(
     rates = np.full(len(parameters), settings.output_rate, dtype=dtype)
     node_rates, output_rates, _ = _views(rates, d, n_nodes, n_links, q)
     node_rates[...] = np.where(weights != 0.0, settings.input_rate * abs(activation.input_gain), 0.0)
-    output_rates[...] = settings.rate_of_outputs(activation)
+    # The same change of the output for every activation.
+    output_rates[...] = settings.output_rate * 2.0 / activation.span
 
     adam = _Adam(parameters, gradient, rates)
     batch = min(n, settings.batch_rows)

@@ -140,7 +140,7 @@ def laid_out(
         nodes[m, :d, :size] = own * gain
         node_rates[m, :d, :size] = np.where(own != 0.0, settings.input_rate * abs(gain), 0.0)
         outputs[m, :, :size] = start[:size].T
-        output_rates[m, :, :size] = settings.rate_of_outputs(activation)
+        output_rates[m, :, :size] = settings.output_rate * 2.0 / activation.span
         if n_links:
             nodes[m, :n_links, most : most + q] = start[size:]
     if n_links:
