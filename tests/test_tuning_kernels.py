@@ -205,8 +205,7 @@ def test_a_fit_that_was_cut_after_tuning_does_not_tune_again(tmp_path, monkeypat
     import torch
 
     from scne import SCNRegressor
-    from scne.estimators import _scne
-    from scne.fitting import _building
+    from scne.fitting import _building, _fit
 
     class Cut(Exception):
         pass
@@ -231,7 +230,7 @@ def test_a_fit_that_was_cut_after_tuning_does_not_tune_again(tmp_path, monkeypat
     monkeypatch.setattr(_building, "tune_together", counted)
     whole = model.fit(X, y).predict(X)
     with monkeypatch.context() as patched:
-        patched.setattr(_scne, "ensemble_system", cut)
+        patched.setattr(_fit, "ensemble_system", cut)
         with pytest.raises(Cut):
             model.fit(X, y, checkpoint=tmp_path / "kept")
     assert len(tunings) == 2
