@@ -325,6 +325,7 @@ def test_command_on_a_cluster(cluster, tmp_path):
     assert_same(started, here, rows, y)
 
 
+@pytest.mark.slow
 def test_command_without_a_scheduler(tmp_path):
     write_files(tmp_path, 1_000)
     began = time.monotonic()

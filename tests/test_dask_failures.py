@@ -64,6 +64,7 @@ def ended(process, seconds=60):
     return process.returncode, errors
 
 
+@pytest.mark.slow
 def test_a_local_cluster_listens_on_the_loopback_only(rows, tmp_path):
     process = start_fit(rows(20_000), tmp_path / "m.scne", *SMALL, "--dask", "local")
     seen = set()
