@@ -32,7 +32,6 @@ from scne.rows._blocks import (
 )
 from scne.rows._data_error import DataError, counted, listed
 from scne.rows._dates import (
-    DATES,
     DateColumns,
     DatedScaling,
     find_dates,
@@ -93,7 +92,6 @@ _WITH_ARROW = {
 InputScaling = ColumnScaling | RampScaling | DatedScaling
 
 __all__ = [
-    "DATES",
     "FULL_DEVIATIONS",
     "INPUT_SCALINGS",
     "MOST",

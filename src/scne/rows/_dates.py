@@ -20,7 +20,6 @@ from scne.rows._blocks import ArrayRows
 from scne.rows._scaling import ColumnScaling, RampScaling
 from scne.rows._scaling_learner import column_statistics, learn_ramps, learn_scaling
 
-DATES: tuple[str, ...] = ("calendar", "numbers")
 # A date by the positions of its year, its month and its day.
 DateColumns = tuple[int, int, int]
 _NAME = re.compile(r"(?P<prefix>|.*[^a-z])(?P<part>year|month|day)", re.IGNORECASE)

@@ -103,7 +103,7 @@ class DecorrelationPathDisplay(Display):
 
         The table (`choice_`) has the scores on held-out rows, or those of generalised cross-validation, at the ridge
         that was chosen. Where lambda was given and not chosen there is none, and the training error and the score of
-        generalised cross-validation come from `decorrelation_path`. Errors are those of the networks, without a trend.
+        generalised cross-validation come from `scne.ncl.lambda_path`. Errors are those of the networks alone.
 
         Parameters
         ----------
