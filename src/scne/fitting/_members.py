@@ -230,7 +230,8 @@ def _where(engine: Engine, values: NDArray[Any]) -> Array:
 def matrix_free_system(
     rows: RowSource, layers: Sequence[HiddenLayer], target_scaling: ColumnScaling, engine: Engine
 ) -> MatrixFreeSystem:
-    """The same system without the off-diagonal blocks of G: every product with G is a pass over the rows (identity 6).
+    """The same system without the off-diagonal blocks of G: every product with G is a pass over the rows
+    (docs/mathematics.md, Proposition 9).
 
     N sum L_m^2 flops to set up instead of N L^2, and sum L_m^2 numbers instead of L^2.
     """

@@ -7,11 +7,12 @@ from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
-from scne.ncl._bounds import DENSE_NODES, any_data_bound, exact_bound, largest_coupling
+from scne.ncl._balance import balance
+from scne.ncl._bounds import DENSE_NODES, any_data_bound, jacobi_bound, jacobi_radius
 from scne.ncl._factors import factor_blocks
 from scne.ncl._iteration import IterativeSolver
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import Array, EnsembleSystem, LinearSystem, coefficients
+from scne.ncl._system import Array, EnsembleSystem, LinearSystem
 
 
 @dataclass(frozen=True)
@@ -38,21 +39,22 @@ class BlockJacobi(IterativeSolver):
 
     def solve(self, system: LinearSystem, decorrelation: float, ridge: ArrayLike) -> Solution:
         """Iterate on A(lambda) B = g from B0 = (D + R)^-1 g."""
-        c = coefficients(decorrelation, system.n_members)
+        c = balance(system, decorrelation)
         blocks = factor_blocks(system, ridge)
 
         def step(weights: Array, product: Array) -> Array:
             others = product - system.diagonal_product(weights)
-            return blocks.solve(system.moments - c.c2 * others) / c.c1
+            return blocks.solve(system.right_side - c.c2 * others) / c.c1
 
-        solution = self.iterate(system, blocks.solve(system.moments), step)
+        solution = self.iterate(system, blocks.solve(system.right_side), step)
         if solution.status is Status.DIVERGED:
             # The message tells the bound, so that the eigenvalues are needed at once.
             if not isinstance(system, EnsembleSystem):
-                return replace(solution, decorrelation_bound=any_data_bound(system.n_members))
-            strength = largest_coupling(system, blocks)
-            bound = exact_bound(strength, system.n_members)
-            return replace(solution, spectral_radius=abs(c.c2 / c.c1) * strength, decorrelation_bound=bound)
+                return replace(solution, decorrelation_bound=any_data_bound(system))
+            bound = jacobi_bound(system, blocks)
+            return replace(
+                solution, spectral_radius=jacobi_radius(system, blocks, decorrelation), decorrelation_bound=bound
+            )
         if isinstance(system, EnsembleSystem) and system.n_nodes <= DENSE_NODES:
-            return replace(solution, spectral_radius=lambda: abs(c.c2 / c.c1) * largest_coupling(system, blocks))
+            return replace(solution, spectral_radius=lambda: jacobi_radius(system, blocks, decorrelation))
         return solution
