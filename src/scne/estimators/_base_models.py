@@ -1,7 +1,6 @@
 """The base models of an ensemble: one for all of its networks, or one for each by its name."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._scn import SCNRegressor
@@ -11,7 +10,9 @@ from scne.fitting import MemberPlan
 SHARED = ("scaling", "target_scaling", "validation_fraction", "search_rows")
 
 
-def base_models(estimator: Any, default: Callable[[], NetworkRegressor]) -> Mapping[str | None, NetworkRegressor]:
+def base_models(
+    estimator: NetworkRegressor | Mapping[str, NetworkRegressor] | None, default: Callable[[], NetworkRegressor]
+) -> Mapping[str | None, NetworkRegressor]:
     """The base model of each group, by its name, or of all of them under None."""
     if isinstance(estimator, Mapping):
         if not estimator:
