@@ -19,6 +19,7 @@ from scne.ncl import (
     OutputRows,
     Status,
     decorrelation_bounds,
+    member_costs,
     solve_outputs,
     spectral_radius_gauss_seidel,
     spectral_radius_jacobi,
@@ -194,6 +195,23 @@ def test_a_fit_without_a_ridge_solves_its_own_equations(solver):
     output = np.hstack([weight * H for weight, H in zip(WEIGHTS, hidden, strict=True)]) @ expected
     np.testing.assert_allclose(model.target_scaling_.apply(model.predict(X)[:, None]), output, atol=1e-6)
     assert model.solution_.error_history[-1] == pytest.approx(np.sqrt(np.mean((target - output) ** 2)), rel=1e-5)
+
+
+@pytest.mark.parametrize("a", [None, WEIGHTS], ids=["equal", "weighted"])
+@pytest.mark.parametrize(("gap", "told"), [(1.0, True), (1e-3, True), (1e-9, False)])
+def test_costs_of_weights_too_large_for_sums_are_refused(a, gap, told):
+    """Weights from the rows themselves are right where the Gram matrix has no digit left of what they give."""
+    hidden, y = nearly_dependent(hidden_outputs(), gap), targets()
+    solution = solve_outputs(settled("pinv"), OutputRows.of(hidden, y), LAMBDA, 0.0, a)
+    system = replace(EnsembleSystem.from_outputs(hidden, y), member_weights=a)
+    if told:
+        own = own_weights(solution.weights, hidden, np.full(3, 1 / 3) if a is None else a)
+        said = [H @ b for H, b in zip(hidden, np.split(own, np.cumsum(SIZES)[:-1]), strict=True)]
+        expected = [np.sum((y - output) ** 2, axis=0) for output in said]
+        np.testing.assert_allclose(member_costs(system, solution.weights, LAMBDA).squared_error, expected, rtol=1e-4)
+    else:
+        with pytest.raises(ValueError, match=r"errors of member\(s\) 0, 1, 2 cannot be told from sums over rows"):
+            member_costs(system, solution.weights, LAMBDA)
 
 
 # --- the running total

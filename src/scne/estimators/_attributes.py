@@ -153,7 +153,8 @@ class EnsembleAttributes(FittedAttributes):
 
         ``squared_error`` is sum_n (f_m - y)^2, ``penalty`` sum_n p_m = -sum_n (f_m - fbar)^2 and ``cost`` is
         e_m = (squared error + lambda penalty) / 2; shapes (M, n_outputs), in units of the scaled target. They are those
-        of the networks themselves, before a linear trend has its say.
+        of the networks themselves, before a linear trend has its say. Networks without a ridge may have weights too
+        large for that, which is an error that says so; `predict_members` has theirs.
 
         Examples
         --------

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from scne.ncl._lapack import EPS
 from scne.ncl._member_weights import Array, mean_factors
 from scne.ncl._system import LinearSystem
+
+# What rounding may take of a sum of squares, relative to the sum, and to the targets' own.
+_DIGITS, _NOTHING = 1e-3, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +53,8 @@ def member_costs(system: LinearSystem, weights: Array, decorrelation: float) -> 
     With b_m the member's own weights, B_m = M a_m b_m:
     ``|H_m b_m - y|^2 = y'y - 2 b_m'g_m + b_m'D_m b_m`` and
     ``|H_m b_m - fbar|^2 = b_m'D_m b_m - (2/M) b_m'(G B)_m + (1/M^2) B'G B``; rounding below zero is cut off.
+    Networks without a ridge can have weights of many times their output, of which no digit is left in such sums: they
+    are refused.
 
     Examples
     --------
@@ -62,7 +69,8 @@ def member_costs(system: LinearSystem, weights: Array, decorrelation: float) -> 
     M = system.n_members
     product = system.product(weights)
     ensemble = np.sum(weights * product, axis=0) / M**2
-    errors, distances = [], []
+    whole = _largest_term(system, range(M), weights) / M**2
+    errors, distances, rounding = [], [], []
     for m, (nodes, factor) in enumerate(
         zip(system.slices, mean_factors(system.member_weights, M).tolist(), strict=True)
     ):
@@ -70,4 +78,20 @@ def member_costs(system: LinearSystem, weights: Array, decorrelation: float) -> 
         square = np.sum(own * (system.diagonal_block(m) @ own), axis=0)
         errors.append(system.target_square - 2 * np.sum(own * system.moments[nodes], axis=0) + square)
         distances.append(square - 2 / M * np.sum(own * product[nodes], axis=0) + ensemble)
-    return MemberCosts(np.maximum(errors, 0.0), -np.maximum(distances, 0.0), decorrelation)
+        rounding.append(EPS * (_largest_term(system, [m], own) + whole))
+    costs = MemberCosts(np.maximum(errors, 0.0), -np.maximum(distances, 0.0), decorrelation)
+    told = np.maximum(_DIGITS * (costs.squared_error - costs.penalty), _NOTHING * system.target_square)
+    lost = np.flatnonzero((np.array(rounding) > told).any(axis=1))
+    if len(lost):
+        raise ValueError(
+            f"The errors of member(s) {', '.join(map(str, lost))} cannot be told from sums over rows: without a ridge "
+            "output weights can be so large that rounding hides what they add up to. Take the errors from what the "
+            "members predict for the rows, or set a positive ridge."
+        )
+    return costs
+
+
+def _largest_term(system: LinearSystem, members: Sequence[int], weights: Array) -> Array:
+    """(sum_i |h_i| |b_i|)^2 over the nodes of some members, (q,): what b'G b would be if nothing cancelled."""
+    sizes = np.concatenate([np.sqrt(np.diagonal(system.diagonal_block(m))) for m in members])
+    return np.asarray(np.square(sizes @ np.abs(weights)))
