@@ -470,15 +470,32 @@ def test_candidates_are_compared_in_the_precision_of_the_ensemble(data):
 
 
 def test_the_settings_of_the_paper():
-    """Sections 2.1, 3.3, 4.3 and 4.4: lambda = 0.1, k_max = 10, tau = 1e-6, r = 0.1, 0-1 scaling, Eq. (7)."""
+    """Sections 2.1, 3.3, 4.3 and 4.4: lambda = 0.1, k_max = 10, tau = 1e-6, 0-1 scaling, Eqs. (7) and (8)."""
     model = SCNERegressor.paper({"a": [0], "b": [1]}, max_hidden=30)
     ensemble = {"decorrelation": 0.1, "max_iter": 10, "tol": 1e-6, "ridge": 0.1, "solver": "gauss-seidel"}
     base = {"criterion": "paper", "scope_search": "first", "activation": "sigmoid", "batch_size": 1, "max_hidden": 30}
+    base |= {"ridge": 0.0}
     assert {name: getattr(model, name) for name in ensemble} == ensemble
     assert (model.networks, model.trend, model.groups) == ("per group", "none", {"a": [0], "b": [1]})
     assert {name: getattr(model.estimator, name) for name in base} == base
     # The paper scales to 0-1 and limits nothing to that.
     assert (model.estimator.scaling, model.estimator.target_scaling) == ("min-max", "0-1")
+
+
+def test_the_search_of_the_paper_solves_least_squares():
+    """Eq. (8): the error of a search by `.paper()` is that of the pseudo-inverse, not of a ridge regression."""
+    x = np.linspace(-5, 5, 1000)
+    X, y = np.column_stack([x, np.sin(x)]), np.cos(2 * np.sin(x)) / np.exp(x)
+    model = SCNERegressor.paper(n_estimators=1, max_hidden=30, random_state=0).fit(X, y)
+    member = model.members_[0]
+    H, target = member.layer.outputs(X), model.target_scaling_.apply(y[:, None])
+
+    def error(ridge):
+        rows, zeros = np.vstack([H, np.sqrt(ridge) * np.eye(H.shape[1])]), np.zeros((H.shape[1], 1))
+        return np.sqrt(np.mean((H @ np.linalg.lstsq(rows, np.vstack([target, zeros]))[0] - target) ** 2))
+
+    assert member.search.training_curve[-1] == pytest.approx(error(0.0), rel=0.05)
+    assert error(1e-6) > 2 * error(0.0)
 
 
 def test_the_settings_of_the_paper_can_be_overridden():

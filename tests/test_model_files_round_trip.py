@@ -47,7 +47,7 @@ ESTIMATORS = {
 every = pytest.mark.parametrize("name", ESTIMATORS)
 targets = pytest.mark.parametrize("n_outputs", [0, 1, 3])
 # The Gram matrix, and what is computed from it.
-LEFT_OUT = {"system_", "held_out_", "group_importances_", "admissible_nodes_"}
+LEFT_OUT = {"system_", "held_out_", "group_importances_", "admissible_nodes_", "member_errors_"}
 
 
 def make_rows(n_outputs=0, n_rows=300):

@@ -36,6 +36,33 @@ def test_covariance_is_the_average_over_pairs():
     assert parts.variance == pytest.approx(np.mean(centred**2))
 
 
+@settings(max_examples=50, deadline=None)
+@given(st.integers(2, 6), st.integers(1, 5), st.integers(1, 7), st.booleans(), st.integers(0, 2**32 - 1))
+def test_members_add_up_to_the_ensemble(n_sets, n_members, n_points, weighted, seed):
+    """Theorem 2 member by member: Eqs. (12) to (14) are averages of these, and their weighted sums the error."""
+    rng = np.random.default_rng(seed)
+    predictions = rng.standard_normal((n_sets, n_members, n_points)) + rng.standard_normal((n_sets, 1, 1))
+    target = rng.standard_normal(n_points)
+    a = rng.uniform(0.1, 1.0, n_members)
+    a = a / a.sum() if weighted else np.full(n_members, 1 / n_members)
+    parts = decompose(predictions, target, 0.2, a if weighted else None)
+    members = parts.members
+    centred, biases = predictions - predictions.mean(axis=0), predictions.mean(axis=0) - target
+    for m in range(n_members):
+        assert members.variance[m] == pytest.approx(np.mean(centred[:, m] ** 2))
+        assert members.bias[m] == pytest.approx(biases[m].mean())
+        assert members.bias_squared[m] == pytest.approx(np.mean(biases[m] ** 2) - 0.2)
+        others = [np.mean(centred[:, m] * centred[:, q]) for q in range(n_members) if q != m]
+        assert members.covariance[m] == pytest.approx(np.mean(others) if others else 0.0, abs=1e-12)
+    assert members.variance.mean() == pytest.approx(parts.variance)
+    assert members.covariance.mean() == pytest.approx(parts.covariance, abs=1e-10)
+    ensemble = np.einsum("m,rmn->rn", a, predictions)
+    assert parts.total == pytest.approx(np.mean((ensemble - target) ** 2))
+    assert sum(parts.terms().values()) == pytest.approx(parts.total)
+    for name, values in members.terms().items():
+        assert values.sum() == pytest.approx(parts.terms()[name], abs=1e-10)
+
+
 def test_known_variance_covariance_bias_and_noise():
     """Members g + bias + shared + own error: variance s^2 + o^2, covariance s^2, bias b."""
     rng = np.random.default_rng(0)

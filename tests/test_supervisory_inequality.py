@@ -1,4 +1,4 @@
-"""Which candidates become nodes: Eq. (7) of the paper, and the exact error reduction in its place (identity 5)."""
+"""Which candidates become nodes: Eq. (7) of the paper, and the exact error reduction (Proposition 8)."""
 
 import numpy as np
 import pytest

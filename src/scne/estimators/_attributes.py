@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from scne.explain import GroupImportances, group_importances
 from scne.fitting import FittedNetworks, HeldOutSums, Member, MemberPlan, Trend
-from scne.ncl import Choice, EnsembleSystem, Solution
+from scne.ncl import Choice, EnsembleSystem, MemberCosts, Solution, member_costs
 from scne.networks import admissible_nodes
 from scne.rows import ColumnScaling
 
@@ -40,9 +40,10 @@ class FittedAttributes:
     @property
     def system_(self) -> EnsembleSystem:
         """G, H'y and y'y of all rows so far."""
-        if self.fitted_.sums is None:
+        system = self.fitted_.system
+        if system is None:
             raise AttributeError("This model holds no Gram matrix.")
-        return self.fitted_.sums
+        return system
 
     @property
     def calibration_(self) -> NDArray[np.float64] | None:
@@ -85,9 +86,9 @@ class FittedAttributes:
         return self.fitted_
 
     def _sums(self) -> EnsembleSystem:
-        sums = self._with_sums().sums
-        assert sums is not None
-        return sums
+        system = self._with_sums().system
+        assert system is not None
+        return system
 
     @property
     def memory_note_(self) -> str | None:
@@ -130,15 +131,42 @@ class EnsembleAttributes(FittedAttributes):
 
     @property
     def output_weights_(self) -> list[NDArray[np.float64]]:
-        """Output weights of each network, shapes (L_m, n_outputs)."""
-        return [beta[:n] for beta, n in zip(self.fitted_.weights, self.n_hidden_, strict=True)]
+        """Output weights of each network, b_m of Eq. (10), shapes (L_m, n_outputs)."""
+        return [beta[:n] for beta, n in zip(self.fitted_.own_weights, self.n_hidden_, strict=True)]
 
     @property
     def direct_weights_(self) -> list[NDArray[np.float64]] | None:
         """With direct links, shapes (d_m, n_outputs)."""
         if not any(member.layer.direct_link for member in self.members_):
             return None
-        return [beta[n:] for beta, n in zip(self.fitted_.weights, self.n_hidden_, strict=True)]
+        return [beta[n:] for beta, n in zip(self.fitted_.own_weights, self.n_hidden_, strict=True)]
+
+    @property
+    def member_weights_(self) -> NDArray[np.float64]:
+        """a_m of Eq. (10), the weight of each network in the output, shape (M,)."""
+        weights, M = self.fitted_.solved.member_weights, len(self.members_)
+        return np.full(M, 1.0 / M) if weights is None else weights
+
+    @property
+    def member_errors_(self) -> MemberCosts:
+        """The cost e_m of each network (Eqs. (15) to (20)) on all rows so far, from the Gram matrix, without a row.
+
+        ``squared_error`` is sum_n (f_m - y)^2, ``penalty`` sum_n p_m = -sum_n (f_m - fbar)^2 and ``cost`` is
+        e_m = (squared error + lambda penalty) / 2; shapes (M, n_outputs), in units of the scaled target. They are those
+        of the networks themselves, before a linear trend has its say. Networks without a ridge may have weights too
+        large for that, which is an error that says so; `predict_members` has theirs.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scne import SCNERegressor
+        >>> X = np.random.default_rng(0).uniform(size=(300, 2))
+        >>> model = SCNERegressor.paper([[0], [1]], max_hidden=10, random_state=0).fit(X, X[:, 0] ** 2)
+        >>> costs = model.member_errors_
+        >>> bool(costs.squared_error[0, 0] < costs.squared_error[1, 0]), bool((costs.cost <= costs.squared_error).all())
+        (True, True)
+        """
+        return member_costs(self._sums(), self.solution_.weights, self.decorrelation_)
 
     @property
     def decorrelation_(self) -> float:

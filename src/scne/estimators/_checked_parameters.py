@@ -12,7 +12,7 @@ import numpy as np
 
 from scne.estimators._scne import SCNERegressor
 from scne.estimators.inputs._types import Ridge
-from scne.fitting import PRECISIONS, check_choice, check_integer, check_real, check_threads
+from scne.fitting import PRECISIONS, check_choice, check_integer, check_real, check_threads, checked_member_weights
 from scne.models import damaged, shortened
 from scne.ncl import SOLVERS
 
@@ -71,6 +71,10 @@ def _check_ensemble(model: SCNERegressor) -> None:
     else:
         check_choice("decorrelation", model.decorrelation, ("auto",))
     _check_ridges(model.ridge)
+    if model.member_weights is not None:
+        each = model.member_weights
+        names = list(map(str, each if isinstance(each, Mapping) else range(np.size(np.array(each, dtype=object)))))
+        checked_member_weights(each, names)
     if model.groups is not None and not isinstance(model.groups, Mapping | list | tuple):
         raise ValueError("groups does not map names to columns and is no list of columns")
 

@@ -19,7 +19,7 @@ from scne.estimators.inputs._data import (
     is_dask_collection,
     is_file_rows,
 )
-from scne.estimators.inputs._types import ClassWeight, Groups, RandomState, Ridge, Table
+from scne.estimators.inputs._types import ClassWeight, Groups, MemberWeights, RandomState, Ridge, Table
 from scne.estimators.inputs._weight_scale import SettledWeights
 from scne.fitting import (
     ProbabilityMap,
@@ -56,8 +56,9 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         they are then drawn towards a map of moderate slope, and are less to be trusted. Pass X_val, or a
         `validation_fraction`. Its targets are the indicators: target_scaling="standard" lets rare classes count as much
         as others when nodes are searched.
-    groups, n_estimators, networks, trend, solver, decorrelation, ridge, max_iter, tol : see `SCNERegressor`
+    groups, n_estimators, networks, trend, solver, decorrelation, ridge : see `SCNERegressor`
         lambda and the ridge are chosen by squared error, as there. A single network is n_estimators=1.
+    member_weights, max_iter, tol : see `SCNERegressor`
     matrix_free : see `SCNERegressor`
         With it no row is judged by weights that have not seen it (see `estimator`), unless X_val is given.
     class_weight : dict, "balanced" or None, default=None
@@ -112,6 +113,7 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         solver: str = "auto",
         decorrelation: float | str = "auto",
         ridge: Ridge = "auto",
+        member_weights: MemberWeights = None,
         max_iter: int = 100,
         tol: float = 0.0,
         matrix_free: bool = False,
@@ -129,6 +131,7 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         self.solver = solver
         self.decorrelation = decorrelation
         self.ridge = ridge
+        self.member_weights = member_weights
         self.max_iter = max_iter
         self.tol = tol
         self.matrix_free = matrix_free

@@ -5,7 +5,7 @@ from functools import partial
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scne import SCNERegressor
-from scne.estimators.inputs._types import Groups, RandomState, Ridge
+from scne.estimators.inputs._types import Groups, MemberWeights, RandomState, Ridge
 
 
 class DNNERegressor(SCNERegressor):
@@ -38,6 +38,7 @@ class DNNERegressor(SCNERegressor):
         solver: str = "auto",
         decorrelation: float | str = "auto",
         ridge: Ridge = "auto",
+        member_weights: MemberWeights = None,
         max_iter: int = 100,
         tol: float = 0.0,
         matrix_free: bool = False,
@@ -55,6 +56,7 @@ class DNNERegressor(SCNERegressor):
             solver=solver,
             decorrelation=decorrelation,
             ridge=ridge,
+            member_weights=member_weights,
             max_iter=max_iter,
             tol=tol,
             matrix_free=matrix_free,
@@ -66,4 +68,4 @@ class DNNERegressor(SCNERegressor):
 
     @staticmethod
     def _paper_estimator(max_hidden: int) -> NetworkRegressor:
-        return RVFLRegressor(max_hidden, direct_link=False, scaling="min-max", target_scaling="0-1")
+        return RVFLRegressor(max_hidden, direct_link=False, ridge=0.0, scaling="min-max", target_scaling="0-1")

@@ -66,10 +66,12 @@ class SCNRegressor(NetworkRegressor):
         "together" draws every pool from all scopes. "first" takes the first scope that has an admissible candidate, as
         in the paper; on smooth low-dimensional data it can add narrow-scope nodes that are all but linear, for ever.
     ridge : float, default=1e-6
-        r_m of Remark 2, added to the diagonal of H'H. Zero gives the pseudo-inverse of H, from the rows, at the cost of
-        one more pass over them. Where sums over rows are all there is (`partial_fit`, a device, more than about 7,900
-        nodes), it is that of H'H, which sees half of the digits of H; `fitted_.solved.solution.message` says how many
-        directions were left out.
+        r_m of Remark 2, added to the diagonal of H'H, in the search and in the output weights. Zero gives the
+        pseudo-inverse of H, from the rows, at the cost of one more pass over them. Where sums over rows are all there
+        is (`partial_fit`, a device, more than about 7,900 nodes), it is that of H'H, which sees half of the digits of
+        H; `fitted_.solved.solution.message` says how many directions were left out. The base model of an ensemble uses
+        the ridge in its search alone, for the residual that candidates are to explain and the gain of the orthogonal
+        criterion; the ensemble's own ridge solves the output weights.
     scaling : {"0-1", "min-max", "standard", "ramps", "none"}, default="0-1"
         How inputs are scaled inside. "0-1", "standard" and "ramps" limit every column to the range seen in fit, in
         predictions too: nothing is known beyond it, and an outlier there would otherwise throw the prediction

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._attributes import EnsembleAttributes
+from scne.estimators._base_models import base_models, plans_of, shared_template
 from scne.estimators._learning_on import LearningRegressor
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._scn import SCNRegressor
 from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
-from scne.estimators.inputs._types import Groups, RandomState, Ridge, Table
+from scne.estimators.inputs._types import Groups, MemberWeights, RandomState, Ridge, Table
 from scne.fitting import (
     FitPlan,
     MemberPlan,
@@ -36,14 +37,13 @@ if TYPE_CHECKING:
     from scne.rows import FileRows
 
 NETWORKS = ("across", "per group")
-# Parameters of base models that are those of the whole ensemble.
-SHARED = ("scaling", "target_scaling", "validation_fraction", "search_rows")
 
 
 class SCNERegressor(EnsembleAttributes, LearningRegressor):
     """An ensemble of networks, one per group of columns, that are decorrelated by negative correlation learning.
 
-    The output is the mean (1/M) sum_m H_m b_m of M networks. Their hidden layers are found one by one, each on its own
+    The output is the mean (1/M) sum_m H_m b_m of M networks (Eq. (10); `member_weights` for others than 1/M). Their
+    hidden layers are found one by one, each on its own
     columns. The output weights then minimise, for every member m,
     ``|H_m b_m - y|^2 - lambda |H_m b_m - (1/M) sum_q H_q b_q|^2`` (Eq. (20)), a single linear system
     ``A(lambda) B = H'y`` with ``A = c1 (D + R) + c2 (G - D)``, G = H'H, D its diagonal blocks and R the ridges.
@@ -81,14 +81,19 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         generalised cross-validation. (The DNNE code of 2014 means half of this lambda by the same letter.)
     ridge : "auto", float, or one float per group, default="auto"
         r_m of Remark 2, added to the diagonal of H_m'H_m. Zero gives pseudo-inverses, as in `SCNRegressor`.
+    member_weights : sequence of float, mapping of group name to float, or None, default=None
+        a_m of Eq. (10), one for each network, above 0 and of sum 1; None is 1/M. The output is sum_m a_m H_m b_m, and
+        each network is decorrelated from that output. Weights matter most for a small lambda: the end of lambda's
+        range is 1 / (1 - min a_m), short of the joint fit, in which they would not matter at all.
     max_iter : int, default=100
         k_max of the iterative solvers.
     tol : float, default=0.0
         tau: iterations also stop when the ensemble error is below it, in units of the scaled target; in any case they
         stop when what the weights produce moves by less than 1e-8, relatively.
     matrix_free : bool, default=False
-        Never form the off-diagonal blocks of H'H (identity 6): each iteration reads the rows again instead. For very
-        many nodes, with a given decorrelation and ridge and solver "naive", "jacobi", "gauss-seidel" or "cg".
+        Never form the off-diagonal blocks of H'H (docs/mathematics.md, Proposition 9): each iteration reads the rows
+        again instead. For very many nodes, with a given decorrelation and ridge and solver "naive", "jacobi",
+        "gauss-seidel" or "cg".
     device : str or None, default=None
         Where the work is done: "cuda", "auto", "cpu", or None, which is where X lives (see `SCNRegressor`).
     precision : {"auto", "float32", "tf32", "float64"}, default="auto"
@@ -112,6 +117,10 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         With direct links, shapes (d_m, n_outputs).
     decorrelation_ : float
     ridge_ : ndarray of shape (M,)
+    member_weights_ : ndarray of shape (M,)
+        a_m of Eq. (10).
+    member_errors_ : MemberCosts
+        The cost e_m of each network (Eqs. (15) to (20)) on the rows of the fit, with its squared error and penalty.
     trend_ : Trend or None
         The linear part of the output.
     network_share_ : ndarray of shape (n_outputs,)
@@ -156,6 +165,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         solver: str = "auto",
         decorrelation: float | str = "auto",
         ridge: Ridge = "auto",
+        member_weights: MemberWeights = None,
         max_iter: int = 100,
         tol: float = 0.0,
         matrix_free: bool = False,
@@ -172,6 +182,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         self.solver = solver
         self.decorrelation = decorrelation
         self.ridge = ridge
+        self.member_weights = member_weights
         self.max_iter = max_iter
         self.tol = tol
         self.matrix_free = matrix_free
@@ -184,8 +195,11 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     def paper(cls, groups: Groups = None, *, max_hidden: int = 100, ridge: Ridge = 0.1, **settings: Any) -> Self:
         """An ensemble with the settings of the paper (sections 2.1, 3.3 and 4.4).
 
-        Sigmoid networks under the paper's own criterion, every scope tried from the smallest, inputs and target
-        scaled to 0-1, lambda = 0.1, at most 10 sweeps of block Gauss-Seidel; r = 0.1, or 0. Further settings override.
+        Networks under the paper's own criterion, searched without a ridge (Eqs. (7) and (8)), every scope tried from
+        the smallest, inputs and target scaled to 0-1, lambda = 0.1, at most 10 sweeps of block Gauss-Seidel. `ridge` is
+        r of Remark 2, with which the ensemble's output weights are solved: section 3.3 shows 0 and 0.1, section 4 names
+        none. Sigmoid nodes, 100 candidates, and the scopes and values of r (of Theorem 1) are the package's own.
+        Further settings override.
         """
         defaults: dict[str, Any] = {
             "groups": groups,
@@ -207,6 +221,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
             max_hidden,
             criterion="paper",
             scope_search="first",
+            ridge=0.0,
             scaling="min-max",
             target_scaling="0-1",
             search_rows=None,
@@ -216,46 +231,13 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         check_integer("n_estimators", self.n_estimators, 1)
         check_choice("networks", self.networks, NETWORKS)
         check_choice("trend", self.trend, get_args(TrendMode))
-        bases = list(self._bases().values())
-        for base in bases:
-            if not isinstance(base, NetworkRegressor):
-                raise TypeError(f"estimator is {base!r}, but it must be an SCNRegressor, an RVFLRegressor or None.")
-            base._for_group(None)._check_parameters()
-        template = bases[0]
-        for base in reversed(bases):
-            # Networks whose nodes are drawn need no rows to search on.
-            if isinstance(base, SCNRegressor):
-                template = base
-        for base in bases:
-            for name in SHARED:
-                mine, shared = getattr(base, name), getattr(template, name)
-                if name in base.get_params(deep=False) and mine != shared:
-                    raise ValueError(
-                        f"The estimators have {name}={shared!r} and {name}={mine!r}, but all networks share one {name}."
-                    )
-        return template
+        return shared_template(list(self._bases().values()))
 
     def _bases(self) -> Mapping[str | None, NetworkRegressor]:
-        """The base model of each group, by its name, or of all of them."""
-        if isinstance(self.estimator, Mapping):
-            if not self.estimator:
-                raise ValueError("estimator is an empty mapping, but it must name a base model for every group.")
-            return {str(name): base for name, base in self.estimator.items()}
-        return {None: type(self)._default_estimator() if self.estimator is None else self.estimator}
+        return base_models(self.estimator, type(self)._default_estimator)
 
     def _plans_of(self, names: list[str]) -> tuple[MemberPlan, ...]:
-        """One plan for each network."""
-        bases = self._bases()
-        if None not in bases and set(bases) != set(names):
-            other = "" if self.networks == "per group" else '; networks="per group" follows the groups'
-            raise ValueError(
-                f"estimator names {sorted(map(str, bases))}, but it must name each of the networks {names} once{other}."
-            )
-        plans = []
-        for name in names:
-            base = bases[None] if None in bases else bases[name]
-            plans.append(base._for_group(name)._member_plan())
-        return tuple(plans)
+        return plans_of(self._bases(), names, follows_groups=self.networks == "per group")
 
     def _check_given(self, given: GivenRows) -> None:
         if is_file_rows(given.X) and self.groups is not None:
@@ -308,18 +290,25 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         return self._plans_of(list(self.groups_))
 
     def _weight_settings(self, names: list[str]) -> WeightSettings:
-        return check_weight_settings(self.solver, self.decorrelation, self.ridge, self.max_iter, self.tol, names)
+        return check_weight_settings(
+            self.solver, self.decorrelation, self.ridge, self.max_iter, self.tol, self.member_weights, names
+        )
 
     def _later_weights(self) -> WeightSettings:
         solved = self.fitted_.solved
         settings = self._weight_settings(list(map(attrgetter("name"), self.fitted_.members)))
-        return replace(settings, decorrelation=solved.decorrelation, ridge=solved.ridge)
+        return replace(
+            settings,
+            decorrelation=solved.decorrelation,
+            ridge=solved.ridge,
+            member_weights=solved.member_weights,
+        )
 
     def reweighted(self, **settings: Any) -> Self:
         """A copy of this fitted ensemble whose output weights are solved again, on the same networks and rows.
 
-        Takes any of solver, decorrelation, ridge, max_iter and tol. What is "auto" is chosen by generalised
-        cross-validation here, since the rows are gone. This ensemble is left as it is.
+        Takes any of solver, decorrelation, ridge, member_weights, max_iter and tol. What is "auto" is chosen by
+        generalised cross-validation here, since the rows are gone. This ensemble is left as it is.
 
         Examples
         --------
@@ -332,7 +321,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         True
         """
         check_is_fitted(self)
-        allowed = ("solver", "decorrelation", "ridge", "max_iter", "tol")
+        allowed = ("solver", "decorrelation", "ridge", "member_weights", "max_iter", "tol")
         for name in settings:
             if name not in allowed:
                 raise TypeError(f"reweighted got {name!r}, but it takes only {', '.join(allowed)}.")
@@ -342,7 +331,10 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         return other
 
     def predict_members(self, X: Table) -> Array:
-        """Every network's own output, shape (M, n_rows) or (M, n_rows, n_outputs): their mean is `predict`."""
+        """Every network's own output, shape (M, n_rows) or (M, n_rows, n_outputs): their mean is `predict`.
+
+        With `member_weights` it is their sum, each times its a_m (Eq. (10)).
+        """
         check_is_fitted(self)
         inputs = check_prediction_inputs(self, X)
         with ThreadEngine(check_threads(self.n_jobs)) as engine:

@@ -6,8 +6,8 @@ A parameter decides nothing about predictions: what has none of its own any more
 from collections.abc import Mapping
 from typing import Any
 
+from scne.estimators._base_models import SHARED
 from scne.estimators._rvfl import RVFLRegressor
-from scne.estimators._scne import SHARED
 
 # One network for classes, which is an ensemble of one now.
 SINGLE_CLASSIFIER = "SCNClassifier"

@@ -25,7 +25,8 @@ def error_decomposition(
 
     The ensemble is fitted `n_repeats` times on bootstrap samples of the training rows, and its networks' predictions
     of the test rows are split as ``error = variance / M + (1 - 1/M) covariance + bias^2 + noise``. The terms add up
-    exactly; the split between bias^2 and noise rests on the noise variance, which real data do not reveal.
+    exactly; the split between bias^2 and noise rests on the noise variance, which real data do not reveal. `members` of
+    the result has the variance, the covariance with the others and the bias of each network.
 
     Parameters
     ----------
@@ -55,6 +56,8 @@ def error_decomposition(
     >>> parts = error_decomposition(model, X[:200], y[:200], X[200:], y[200:], n_repeats=5, noise=0.01, random_state=0)
     >>> abs(sum(parts.terms().values()) - parts.total) < 1e-12
     True
+    >>> parts.members.variance.shape, bool(abs(parts.members.variance.mean() - parts.variance) < 1e-12)
+    ((3,), True)
     """
     check_integer("n_repeats", n_repeats, 2)
     if noise != "auto":
@@ -72,4 +75,4 @@ def error_decomposition(
         predictions.append(model.predict_members(X_test))
         announce("resampling", repeat + 1, n_repeats)
     level = noise_variance(np.asarray(X_test, dtype=float), y_test) if isinstance(noise, str) else noise
-    return decompose(np.stack(predictions), y_test, level)
+    return decompose(np.stack(predictions), y_test, level, model.fitted_.solved.member_weights)

@@ -45,9 +45,9 @@ def group_importances(model: FittedNetworks) -> GroupImportances:
             "This ensemble has one network, so there is nothing to leave out; permutation_importances says which "
             "columns matter."
         )
-    assert model.sums is not None
-    held_out, scale = model.held_out, model.target_scaling.scale
-    fitted, judged = (model.sums, model.sums) if held_out is None else (held_out.left_of(model.sums), held_out.system)
+    system, held_out, scale = model.system, model.held_out, model.target_scaling.scale
+    assert system is not None
+    fitted, judged = (system, system) if held_out is None else (held_out.left_of(system), held_out.system)
     errors = leave_one_out(fitted, judged, model.solved.decorrelation, model.solved.ridge)
     whole, without, flat = errors.whole * scale, errors.without * scale, model.columns.flat_target
     return GroupImportances(

@@ -99,10 +99,17 @@ def _road(model: FittedNetworks, about: Described) -> str:
     n_members, decorrelation = len(model.members), model.solved.decorrelation
     if n_members == 1:
         return f"The ridge is {ridge}."
-    limit = decorrelation_limit(n_members)
+    weights = model.solved.member_weights
+    limit = decorrelation_limit(n_members, weights)
     share = 100 * decorrelation / limit
     # 99.99 % of the way is not the whole way.
     percent = f"{share:.4g}" if share > 99 else f"{share:.0f}"
+    if weights is not None:
+        return (
+            f"The networks have weights between {weights.min():.3g} and {weights.max():.3g} in the output. Lambda is "
+            f"{decorrelation:.5g}, {percent} % of the way from their weighted average (0) to the end of its range "
+            f"({limit:.5g}), and the ridge is {ridge}."
+        )
     return (
         f"Lambda is {decorrelation:.5g}, {percent} % of the way from a plain average of the networks (0) to one "
         f"joint fit of all their nodes ({limit:.5g}), and the ridge is {ridge}."

@@ -55,7 +55,13 @@ from scne.fitting._running_errors import RunningErrors
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import Trend
 from scne.fitting._updating import reweighted, updated
-from scne.fitting._weights import SCORE_SLACK, SolvedWeights, WeightSettings, check_weight_settings
+from scne.fitting._weights import (
+    SCORE_SLACK,
+    SolvedWeights,
+    WeightSettings,
+    check_weight_settings,
+    checked_member_weights,
+)
 
 __all__ = [
     "BASIS_BYTES",
@@ -106,6 +112,7 @@ __all__ = [
     "check_target_sizes",
     "check_threads",
     "check_weight_settings",
+    "checked_member_weights",
     "combined_statistics",
     "decisions",
     "fit_identity",

@@ -1,6 +1,6 @@
 """A fitted model as one value: what predicting, explaining, updating, saving and exporting are functions of."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +12,7 @@ from scne.fitting._members import Member, mean_output, member_outputs
 from scne.fitting._running_errors import RunningErrors
 from scne.fitting._trend import Trend
 from scne.fitting._weights import SolvedWeights
-from scne.ncl import EnsembleSystem
+from scne.ncl import EnsembleSystem, mean_factors
 from scne.networks import HiddenLayer
 from scne.passes import Engine
 from scne.rows import Array, ColumnScaling, WeightScale
@@ -84,8 +84,8 @@ class FittedTrend:
 class FittedNetworks:
     """Networks with their output weights, and all that later steps need of their fit.
 
-    The output is the mean (1/M) sum_m H_m b_m of M networks, of which a single network is the case M = 1, in the
-    scale of the target, with a linear trend where there is one.
+    The output is the mean (1/M) H B of M networks, of which a single network is the case M = 1, in the scale of the
+    target, with a linear trend where there is one. Where networks have weights a_m, B_m = M a_m b_m.
 
     Attributes
     ----------
@@ -134,8 +134,20 @@ class FittedNetworks:
 
     @property
     def weights(self) -> list[NDArray[np.float64]]:
-        """Output weights b_m (L_m, q) of each network, those of direct links below those of nodes."""
+        """Weights B_m (L_m, q) of each network in the mean (1/M) H B, those of direct links below those of nodes."""
         return split_weights(self.solved.solution.weights, self.layers)
+
+    @property
+    def own_weights(self) -> list[NDArray[np.float64]]:
+        """Output weights b_m (L_m, q) of each network in sum_m a_m H_m b_m, Eq. (10): B_m where all a_m are 1/M."""
+        return self._own(self.solved.solution.weights)
+
+    @property
+    def system(self) -> EnsembleSystem | None:
+        """`sums` with the weights a_m of the networks, as they are solved."""
+        if self.sums is None or self.solved.member_weights is None:
+            return self.sums
+        return replace(self.sums, member_weights=self.solved.member_weights)
 
     @property
     def system_scaling(self) -> ColumnScaling:
@@ -164,13 +176,18 @@ class FittedNetworks:
         return self.target_scaling.undo(mean_output(inputs, *self.terms(), engine))
 
     def member_outputs(self, inputs: Array, engine: Engine) -> Array:
-        """What each network says, shape (M, n, q), in the units of y; their mean is the output."""
-        outputs = self.target_scaling.undo(
-            member_outputs(inputs, self.layers, split_weights(self._shared(), self.layers), engine)
-        )
+        """What each network says, shape (M, n, q), in the units of y; sum_m a_m of it is the output."""
+        outputs = self.target_scaling.undo(member_outputs(inputs, self.layers, self._own(self._shared()), engine))
         if self.trend.trend is not None:
             outputs += self.trend.trend.apply(inputs)
         return outputs
+
+    def _own(self, joint: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        weights = split_weights(joint, self.layers)
+        if self.solved.member_weights is None:
+            return weights
+        factors = mean_factors(self.solved.member_weights, len(weights))
+        return [beta / factor for beta, factor in zip(weights, factors.tolist(), strict=True)]
 
     def _shared(self) -> NDArray[np.float64]:
         """B (L, q), times the networks' share of each output."""

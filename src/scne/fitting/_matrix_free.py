@@ -20,7 +20,8 @@ def matrix_free_system(
     engine: Engine,
     total_bytes: float = BASIS_BYTES,
 ) -> MatrixFreeSystem:
-    """G's diagonal blocks, g and y'y; every product with G is a pass over the rows, H_m'(sum_q H_q b_q).
+    """G's diagonal blocks, g and y'y; every product with G is a pass over the rows, H_m'(sum_q H_q b_q)
+    (docs/mathematics.md, Proposition 9).
 
     N sum L_m^2 flops to set up instead of N L^2, and sum L_m^2 numbers instead of L^2.
 

@@ -4,7 +4,7 @@ import logging
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from scne.ncl import (
     SOLVERS,
     Choice,
     EnsembleSystem,
-    LinearSystem,
+    MatrixFreeSystem,
     OutputRows,
     Solution,
     Status,
@@ -39,6 +39,9 @@ SCORE_SLACK = 0.005
 SERIAL_NODES = 2_000
 # Iterations stop when what the weights produce moves by less than this, relatively.
 STEP_TOL = 1e-8
+# Weights of networks may miss a sum of 1 by this much, and are equal when they differ by no more than rounding.
+WEIGHTS_SLACK = 1e-6
+EQUAL_WEIGHTS = 1e-12
 # "auto" keeps block Jacobi this far inside its exact bound, so that it converges at a fair speed.
 JACOBI_MARGIN = 0.9
 
@@ -47,7 +50,8 @@ JACOBI_MARGIN = 0.9
 class WeightSettings:
     """How the output weights are chosen; the names and meanings are those of `SCNERegressor`.
 
-    `least_ridge` is the least that "auto" may choose, relative to the mean diagonal of H'H.
+    `least_ridge` is the least that "auto" may choose, relative to the mean diagonal of H'H; `member_weights`, (M,), are
+    a_m of Eq. (10), None where all are 1/M.
     """
 
     solver: str
@@ -56,6 +60,7 @@ class WeightSettings:
     max_iter: int
     tol: float
     least_ridge: float = 0.0
+    member_weights: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,27 +74,39 @@ class SolvedWeights:
     ridge : ndarray of shape (M,)
     choice : Choice or None
         The cross-validation table when anything was chosen.
+    member_weights : ndarray of shape (M,) or None
+        a_m of Eq. (10); None where all are 1/M. The solution's weights are B_m = M a_m b_m, so that the output is
+        (1/M) H B either way.
     """
 
     solution: Solution
     decorrelation: float
     ridge: NDArray[np.float64]
     choice: Choice | None
+    member_weights: NDArray[np.float64] | None = None
 
 
 def check_weight_settings(
-    solver: object, decorrelation: object, ridge: object, max_iter: object, tol: object, names: Sequence[str]
+    solver: object,
+    decorrelation: object,
+    ridge: object,
+    max_iter: object,
+    tol: object,
+    member_weights: object,
+    names: Sequence[str],
 ) -> WeightSettings:
     """Refuse settings that cannot be, for members of the given names."""
     if not isinstance(solver, str) or solver not in ("auto", *SOLVERS):
         options = ", ".join(repr(name) for name in ("auto", *SOLVERS))
         raise ValueError(f"solver is {solver!r}, but it must be one of {options}.")
+    weights = checked_member_weights(member_weights, names)
     return WeightSettings(
         solver,
-        _checked_decorrelation(decorrelation, len(names)),
+        _checked_decorrelation(decorrelation, len(names), weights),
         _checked_ridge(ridge, names),
         check_integer("max_iter", max_iter, 1),
         check_real("tol", tol),
+        member_weights=weights,
     )
 
 
@@ -102,13 +119,21 @@ class HeldOut:
 
 
 def solve_weights(
-    system: LinearSystem, settings: WeightSettings, held_out: HeldOut | None = None, rows: OutputRows | None = None
+    system: EnsembleSystem | MatrixFreeSystem,
+    settings: WeightSettings,
+    held_out: HeldOut | None = None,
+    rows: OutputRows | None = None,
 ) -> SolvedWeights:
     """Choose what is "auto" on held-out rows, or without any by generalised cross-validation, then run the solver.
 
-    Lambda and the ridges are chosen from Gram systems alone, so that costs no pass over the rows.  The weights are
-    solved from them too, but for networks without a ridge, from `rows` where these are at hand.
+    Lambda and the ridges are chosen from Gram systems alone (docs/mathematics.md, Propositions 6 and 7), so that costs
+    no pass over the rows.  The weights are solved from them too, but for networks without a ridge, from `rows` where
+    these are at hand.
     """
+    if settings.member_weights is not None:
+        system = replace(system, member_weights=settings.member_weights)
+        if held_out is not None:
+            held_out = HeldOut(replace(held_out.fitted, member_weights=settings.member_weights), held_out.judged)
     with single_threaded_blas() if system.n_nodes <= SERIAL_NODES else nullcontext():
         choice = None
         decorrelation, ridge = settings.decorrelation, settings.ridge
@@ -130,18 +155,19 @@ def solve_weights(
         if rows is None:
             solution = solver.solve(system, decorrelation, ridge)
         else:
-            solution = solve_outputs(solver, rows, decorrelation, ridge)
+            solution = solve_outputs(solver, rows, decorrelation, ridge, settings.member_weights)
     if system.n_nodes <= SERIAL_NODES:
         # What is computed later, when somebody asks, has the same bits as if it were computed here.
         solution = solution.within(single_threaded_blas)
     if solution.status in (Status.MAX_ITER, Status.DIVERGED):
         warnings.warn(solution.message, ScneConvergenceWarning, stacklevel=users_stacklevel())
-    return SolvedWeights(solution, decorrelation, ridge, choice)
+    return SolvedWeights(solution, decorrelation, ridge, choice, settings.member_weights)
 
 
 def solve_again(system: EnsembleSystem, settings: WeightSettings, solved: SolvedWeights) -> NDArray[np.float64]:
     """Weights (L, q) on other rows, with the lambda, the ridges and the solver that gave `solved`."""
     solver = make_solver(solved.solution.solver, max_iter=settings.max_iter, tol=settings.tol, step_tol=STEP_TOL)
+    system = replace(system, member_weights=solved.member_weights)
     with single_threaded_blas() if system.n_nodes <= SERIAL_NODES else nullcontext():
         return solver.solve(system, solved.decorrelation, solved.ridge).weights
 
@@ -173,14 +199,61 @@ def _choose(
         return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged, run=engine.map)
 
 
-def _checked_decorrelation(decorrelation: object, n_members: int) -> float | str:
+def checked_member_weights(member_weights: object, names: Sequence[str]) -> NDArray[np.float64] | None:
+    """a_m of Eq. (10) for networks of the given names, shape (M,), of sum 1; None where all of them are 1/M.
+
+    Examples
+    --------
+    >>> checked_member_weights({"b": 0.75, "a": 0.25}, ["a", "b"])
+    array([0.25, 0.75])
+    >>> checked_member_weights([0.5, 0.5], ["a", "b"]) is None
+    True
+    """
+    if member_weights is None:
+        return None
+    if isinstance(member_weights, Mapping):
+        by_name = {str(name): value for name, value in member_weights.items()}
+        if set(by_name) != set(names):
+            raise ValueError(
+                f"member_weights names {sorted(by_name)}, but it must name each of the networks {list(names)} once."
+            )
+        member_weights = [by_name[name] for name in names]
+    if not isinstance(member_weights, Sequence | np.ndarray) or isinstance(member_weights, str):
+        raise ValueError(
+            f"member_weights is {member_weights!r}, but it must be None (1/M each) or one number for each network, "
+            "which sum to 1."
+        )
+    if len(member_weights) != len(names):
+        raise ValueError(
+            f"member_weights has {len(member_weights)} values, but there are {len(names)} networks; give one for each."
+        )
+    weights = np.array([check_real("member_weights", value) for value in member_weights])
+    total = float(weights.sum())
+    if abs(total - 1.0) > WEIGHTS_SLACK:
+        raise ValueError(
+            f"member_weights sum to {total:.6g}, but they must sum to 1 (Eq. (10)); divide them by their sum."
+        )
+    if len(names) > 1 and not (weights > 0).all():
+        silent = [name for name, weight in zip(names, weights, strict=True) if not weight > 0]
+        raise ValueError(
+            f"member_weights is 0 for {silent}, but every network needs a weight above 0 and below 1 (Eq. (10)): one "
+            "of weight 0 has no say in the output, so leave its group out."
+        )
+    # Equal weights are the plain mean, to the last bit.
+    return None if np.ptp(weights) <= EQUAL_WEIGHTS else weights / total
+
+
+def _checked_decorrelation(
+    decorrelation: object, n_members: int, member_weights: NDArray[np.float64] | None
+) -> float | str:
     if isinstance(decorrelation, str) and decorrelation == "auto":
         return "auto"
-    limit = decorrelation_limit(n_members)
+    limit = decorrelation_limit(n_members, member_weights)
     try:
         return check_real("decorrelation", decorrelation, below=limit)
     except ValueError:
-        upper = "" if limit == float("inf") else f" and below M/(M-1) = {limit:.6g} for {n_members} networks"
+        end = "M/(M-1)" if member_weights is None else "1/(1 - least of member_weights)"
+        upper = "" if limit == float("inf") else f" and below {end} = {limit:.6g} for {n_members} networks"
         raise ValueError(
             f"decorrelation is {decorrelation!r}, but it must be 'auto' or a number of at least 0{upper}."
         ) from None

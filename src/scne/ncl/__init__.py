@@ -4,11 +4,12 @@ With H = [H_1 ... H_M] the members' hidden outputs, G = H'H, D its block diagona
 negative correlation learning solves A(lambda) B = g with A = c1 (D + R) + c2 (G - D), and the ensemble is
 (1/M) H B.
 
-Equation numbers are the printed ones of Wang and Cui: (11)-(14) Theorem 2, (23) c1 and c2, (24)-(26) the
-system and Algorithm 1, (28)-(31) block Jacobi and Gauss-Seidel, (32)-(41) their convergence (Remark 1),
-(42)-(45) the ridges (Remark 2).
+Equation numbers are the printed ones of Wang and Cui: (10) the members' weights, (11)-(14) Theorem 2, (15)-(20) the
+members' costs, (23) c1 and c2, (24)-(26) the system and Algorithm 1, (28)-(31) block Jacobi and Gauss-Seidel, (32)-(41)
+their convergence (Remark 1), (42)-(45) the ridges (Remark 2).
 """
 
+from scne.ncl._balance import system_matrix
 from scne.ncl._bounds import (
     DecorrelationBounds,
     decorrelation_bounds,
@@ -17,11 +18,13 @@ from scne.ncl._bounds import (
     theta_zero,
 )
 from scne.ncl._cg import ConjugateGradient
-from scne.ncl._decomposition import ErrorDecomposition, decompose, noise_variance
+from scne.ncl._decomposition import ErrorDecomposition, MemberParts, decompose, noise_variance
 from scne.ncl._factors import BlockFactor, factor_block
 from scne.ncl._gauss_seidel import BlockGaussSeidel
 from scne.ncl._jacobi import BlockJacobi
 from scne.ncl._leave_out import MemberErrors, leave_one_out, subsystem
+from scne.ncl._member_costs import MemberCosts, member_costs
+from scne.ncl._member_weights import decorrelation_limit, mean_factors
 from scne.ncl._outputs import OrthonormalMembers, OutputRows, solve_outputs
 from scne.ncl._path import Choice, LambdaPath, choose, default_decorrelations, lambda_path
 from scne.ncl._running_total import RunningTotal, TotalSquares
@@ -33,9 +36,7 @@ from scne.ncl._system import (
     LinearSystem,
     MatrixFreeSystem,
     coefficients,
-    decorrelation_limit,
     node_ridge,
-    system_matrix,
 )
 
 __all__ = [
@@ -53,7 +54,9 @@ __all__ = [
     "LambdaPath",
     "LinearSystem",
     "MatrixFreeSystem",
+    "MemberCosts",
     "MemberErrors",
+    "MemberParts",
     "Naive",
     "OrthonormalMembers",
     "OutputRows",
@@ -74,6 +77,8 @@ __all__ = [
     "lambda_path",
     "leave_one_out",
     "make_solver",
+    "mean_factors",
+    "member_costs",
     "node_ridge",
     "noise_variance",
     "solve_outputs",

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
+from scne.ncl._balance import balance
 from scne.ncl._factors import BlockDiagonal, coupling, factor_blocks
 from scne.ncl._gauss_seidel import iteration_radius
-from scne.ncl._system import EnsembleSystem, LinearSystem, coefficients, decorrelation_limit, require_gram
+from scne.ncl._member_weights import own_coefficients
+from scne.ncl._system import Array, EnsembleSystem, LinearSystem, coefficients, require_gram
 
 # Up to here all eigenvalues cost about a tenth of a second; beyond, Lanczos computes the one we need.
 DENSE_NODES = 1500
@@ -20,7 +23,10 @@ DENSE_NODES = 1500
 
 @dataclass(frozen=True)
 class DecorrelationBounds:
-    """Upper bounds on lambda, all exclusive (infinite for one member).
+    """Upper bounds on lambda, all exclusive (infinite for one member); the formulas are those of a_m = 1/M.
+
+    With weights a_m the bounds are min_m 1 / ((1 - a_m)(1 - a_m + sum_q a_q |...|)) with the norms of Eq. (40),
+    1 / (2 (1 - min a_m)^2), the exact one from the same eigenvalues, and 1 / (1 - min a_m).
 
     Attributes
     ----------
@@ -52,9 +58,11 @@ def exact_bound(strength: float, n_members: int) -> float:
     return n_members**2 / ((n_members - 1) * (n_members - 1 + strength))
 
 
-def any_data_bound(n_members: int) -> float:
-    """M^2 / (2 (M-1)^2): mu <= M, so the coupling's strength is M - 1 at most."""
-    return exact_bound(n_members - 1, n_members)
+def any_data_bound(system: LinearSystem) -> float:
+    """M^2 / (2 (M-1)^2): mu <= M, so the coupling's strength is M - 1 at most; with weights 1 / (2 (1 - min a_m)^2)."""
+    if system.member_weights is not None:
+        return float(0.5 / (1.0 - system.member_weights.min()) ** 2)
+    return exact_bound(system.n_members - 1, system.n_members)
 
 
 def largest_coupling(system: EnsembleSystem, blocks: BlockDiagonal) -> float:
@@ -77,6 +85,54 @@ def largest_coupling(system: EnsembleSystem, blocks: BlockDiagonal) -> float:
     return float(max(values[-1], -values[0]))
 
 
+@dataclass(frozen=True, eq=False)
+class JacobiConvergence:
+    """Whether block Jacobi converges on one system, from eigenvalues that are computed once, when they are asked for.
+
+    Attributes
+    ----------
+    system : EnsembleSystem
+    blocks : BlockDiagonal
+        Its D + R (`factor_blocks`).
+    """
+
+    system: EnsembleSystem
+    blocks: BlockDiagonal
+
+    @cached_property
+    def strength(self) -> float:
+        """t of `largest_coupling`."""
+        return largest_coupling(self.system, self.blocks)
+
+    def radius(self, decorrelation: float) -> float:
+        """Spectral radius of the iteration matrix: (c2/c1) t, with weights a_m from eigenvalues of its own."""
+        system = self.system
+        c = coefficients(decorrelation, system.n_members)
+        if system.member_weights is None:
+            return abs(c.c2 / c.c1) * self.strength
+        S = coupling(system, self.blocks)
+        c1 = np.repeat(own_coefficients(system.member_weights, decorrelation), self.blocks.rank_sizes)
+        # Not symmetric once a c1_m is negative, which it is not below the limit of lambda.
+        values = linalg.eigvals((c.c2 / c1)[:, None] * (S + S.T), check_finite=False)
+        return float(np.abs(values).max(initial=0.0))
+
+    @cached_property
+    def bound(self) -> float:
+        """The lambda below which the iteration converges.
+
+        With weights a_m it converges if and only if C1 + c2 S and C1 - c2 S are positive definite, C1 having
+        c1_m = 1 - lambda (1 - a_m)^2 on its diagonal: both are I - lambda (a fixed matrix).
+        """
+        system = self.system
+        if system.member_weights is None:
+            return exact_bound(self.strength, system.n_members)
+        strength = (system.n_members - 1) / system.n_members**2
+        S = coupling(system, self.blocks)
+        own = np.diag(np.repeat((1.0 - system.member_weights) ** 2, self.blocks.rank_sizes))
+        largest = [linalg.eigvalsh(own + sign * strength * S, lower=True, check_finite=False)[-1] for sign in (1, -1)]
+        return float(1.0 / max(largest))
+
+
 def spectral_radius_jacobi(system: LinearSystem, decorrelation: float, ridge: ArrayLike) -> float:
     """Return the spectral radius of block Jacobi's iteration matrix, Eq. (38).
 
@@ -91,8 +147,7 @@ def spectral_radius_jacobi(system: LinearSystem, decorrelation: float, ridge: Ar
     0.166667
     """
     system = require_gram(system, "the spectral radius")
-    c = coefficients(decorrelation, system.n_members)
-    return abs(c.c2 / c.c1) * largest_coupling(system, factor_blocks(system, ridge))
+    return JacobiConvergence(system, factor_blocks(system, ridge)).radius(decorrelation)
 
 
 def spectral_radius_gauss_seidel(system: LinearSystem, decorrelation: float, ridge: ArrayLike) -> float:
@@ -108,7 +163,7 @@ def spectral_radius_gauss_seidel(system: LinearSystem, decorrelation: float, rid
     0.027778
     """
     system = require_gram(system, "the spectral radius")
-    return iteration_radius(system, factor_blocks(system, ridge), coefficients(decorrelation, system.n_members))
+    return iteration_radius(system, factor_blocks(system, ridge), balance(system, decorrelation))
 
 
 def theta_zero(system: LinearSystem, ridge: ArrayLike) -> float:
@@ -122,16 +177,19 @@ def theta_zero(system: LinearSystem, ridge: ArrayLike) -> float:
     0.5
     """
     system = require_gram(system, "theta_0")
-    return _theta_zero(system, factor_blocks(system, ridge))
+    return float(_coupling_norms(system, factor_blocks(system, ridge)).sum(axis=1).max(initial=0.0))
 
 
-def _theta_zero(system: EnsembleSystem, blocks: BlockDiagonal) -> float:
-    sums = [0.0]
+def _coupling_norms(system: EnsembleSystem, blocks: BlockDiagonal) -> Array:
+    """|(H_m'H_m + r_m I)^-1 H_m'H_q| of all pairs m, q, with zeros on the diagonal, shape (M, M)."""
+    norms = np.zeros((system.n_members, system.n_members))
     for m, nodes in enumerate(system.slices):
-        ratios = blocks.factors[m].solve(system.gram[nodes])
-        others = (ratios[:, columns] for q, columns in enumerate(system.slices) if q != m)
-        sums.append(sum(float(np.linalg.norm(ratio, 2)) for ratio in others if ratio.size))
-    return max(sums)
+        # The factors are those of u_m times the block.
+        ratios = system.block_scales[m] * blocks.factors[m].solve(system.gram[nodes])
+        for q, columns in enumerate(system.slices):
+            if q != m and ratios[:, columns].size:
+                norms[m, q] = np.linalg.norm(ratios[:, columns], 2)
+    return norms
 
 
 def decorrelation_bounds(system: LinearSystem, ridge: ArrayLike) -> DecorrelationBounds:
@@ -149,12 +207,16 @@ def decorrelation_bounds(system: LinearSystem, ridge: ArrayLike) -> Decorrelatio
     """
     system = require_gram(system, "the bounds on the decorrelation")
     blocks = factor_blocks(system, ridge)
-    theta = _theta_zero(system, blocks)
-    n_members = system.n_members
+    norms, weights = _coupling_norms(system, blocks), system.member_weights
+    theta = float(norms.sum(axis=1).max(initial=0.0))
+    paper = exact_bound(theta, system.n_members)
+    if weights is not None:
+        # Gershgorin's discs of the equations in the members' own weights.
+        paper = float(1.0 / np.max((1.0 - weights) * (1.0 - weights + norms @ weights)))
     return DecorrelationBounds(
-        paper=exact_bound(theta, n_members),
-        jacobi_any_data=any_data_bound(n_members),
-        jacobi_exact=exact_bound(largest_coupling(system, blocks), n_members),
-        positive_definite=decorrelation_limit(n_members),
+        paper=paper,
+        jacobi_any_data=any_data_bound(system),
+        jacobi_exact=JacobiConvergence(system, blocks).bound,
+        positive_definite=system.decorrelation_limit,
         theta_zero=theta,
     )

@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from scne.ncl._balance import balance
 from scne.ncl._factors import factor_blocks
 from scne.ncl._iteration import History, IterativeSolver, divergence_threshold
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import Array, LinearSystem, coefficients, decorrelation_limit, node_ridge
+from scne.ncl._system import Array, LinearSystem, node_ridge
 
 
 @dataclass(frozen=True)
@@ -39,29 +40,28 @@ class ConjugateGradient(IterativeSolver):
 
     def solve(self, system: LinearSystem, decorrelation: float, ridge: ArrayLike) -> Solution:
         """Iterate on A(lambda) B = g from B0 = (D + R)^-1 g."""
-        c = coefficients(decorrelation, system.n_members)
+        c = balance(system, decorrelation)
         blocks = factor_blocks(system, ridge)
         ridges = node_ridge(ridge, system.sizes)[:, None]
 
         def apply(weights: Array, product: Array) -> Array:
             """A(lambda) B from G B, Eq. (42)."""
             diagonal = system.diagonal_product(weights)
-            return c.c1 * (diagonal + ridges * weights) + c.c2 * (product - diagonal)
+            return c.own * (diagonal + ridges * weights) + c.c2 * (product - diagonal)
 
         def finish(status: Status) -> Solution:
             solution = replace(history.solution(weights, status, self.name), detail=blocks.detail)
             diverged = status is Status.DIVERGED
-            limit = decorrelation_limit(system.n_members)
-            return replace(solution, decorrelation_bound=limit) if diverged else solution
+            return replace(solution, decorrelation_bound=system.decorrelation_limit) if diverged else solution
 
         history = History(self.keep_weights_history)
-        weights = blocks.solve(system.moments)
-        moments_norm = np.sum(system.moments * weights, axis=0)
+        weights = blocks.solve(system.right_side)
+        moments_norm = np.sum(system.right_side * weights, axis=0)
         # G B is carried along (G B += alpha G P), so that the error history costs no product of its own.
         product = system.product(weights)
         history.add(weights, system.ensemble_error(weights, product))
         threshold = divergence_threshold(system, history.errors[0])
-        residual = system.moments - apply(weights, product)
+        residual = system.right_side - apply(weights, product)
         preconditioned = blocks.solve(residual)
         direction = preconditioned
         norm = np.sum(residual * preconditioned, axis=0)

@@ -121,10 +121,14 @@ class BlockDiagonal:
     rank: int
 
     @property
+    def rank_sizes(self) -> list[int]:
+        """Whitened coordinates of each block."""
+        return [ranks.stop - ranks.start for ranks in self.ranks]
+
+    @property
     def detail(self) -> str:
         """How many directions of which member were left out, in words; empty if none was."""
-        kept = [ranks.stop - ranks.start for ranks in self.ranks]
-        return left_out(kept, [nodes.stop - nodes.start for nodes in self.nodes], "H'H")
+        return left_out(self.rank_sizes, [nodes.stop - nodes.start for nodes in self.nodes], "H'H")
 
     def solve(self, rhs: Array) -> Array:
         """Dr^-1 rhs, shape (L, k)."""
@@ -164,11 +168,11 @@ def left_out(ranks: Sequence[int], sizes: Sequence[int], matrix: str) -> str:
 
 
 def factor_blocks(system: LinearSystem, ridge: ArrayLike) -> BlockDiagonal:
-    """Factor D + R block by block."""
+    """Factor D + R block by block; of members with weights a_m, u_m times it (`LinearSystem.block_scales`)."""
     ridges = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (system.n_members,))
     factors, ranks, end = [], [], 0
-    for m, member_ridge in enumerate(ridges.tolist()):
-        factors.append(factor_block(system.diagonal_block(m), member_ridge))
+    for m, (member_ridge, scale) in enumerate(zip(ridges.tolist(), system.block_scales.tolist(), strict=True)):
+        factors.append(factor_block(scale * system.diagonal_block(m), scale * member_ridge))
         start, end = end, end + factors[-1].matrix.shape[1]
         ranks.append(slice(start, end))
     return BlockDiagonal(tuple(factors), system.slices, tuple(ranks), end)

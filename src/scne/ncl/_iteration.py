@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from scne.ncl._balance import Balance
 from scne.ncl._solution import Solution, Status
 from scne.ncl._system import Array, LinearSystem, node_ridge
 
@@ -62,7 +63,7 @@ class Iterate(NamedTuple):
     change, size : (q,) arrays
         |H (B - B_before)| and |H B| of each output; at the start the change is all of it.
     step : float
-        Length of B - B_before in the metric of G + R.
+        Length of B - B_before in the metric of `step_length`.
     """
 
     weights: Array
@@ -81,11 +82,45 @@ class Iterate(NamedTuple):
         return float(np.max(np.divide(self.change, self.size, out=np.zeros_like(self.change), where=self.size > 0)))
 
 
+def step_length(system: LinearSystem, ridge: ArrayLike, moved: Array, squares: Array, c: Balance | None) -> float:
+    """Length of a step B - B_before, in a metric in which block Jacobi's iteration matrix is symmetric.
+
+    That is G + R; with weights a_m it no longer is, and A's block diagonal u_m c1_m (D_m + r_m I) takes its place (its
+    c1_m are positive wherever A is positive definite).
+
+    Parameters
+    ----------
+    system : LinearSystem
+    ridge : float or (M,) array
+    moved : (L, q) array
+        B - B_before.
+    squares : (q,) array
+        |H (B - B_before)|^2 of each output.
+    c : Balance, needed only with weights a_m
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scne.ncl import EnsembleSystem
+    >>> system = EnsembleSystem(np.ones((2, 2)), np.ones((2, 1)), np.ones(1), 1.0, (1, 1))
+    >>> step_length(system, 2.5, np.ones((2, 1)), np.array([4.0]), None)
+    3.0
+    """
+    ridges = node_ridge(ridge, system.sizes)
+    if system.member_weights is None or c is None:
+        return float(np.sqrt(max(squares.sum() + np.sum(ridges @ moved**2), 0.0)))
+    own = c.own * (system.diagonal_product(moved) + ridges[:, None] * moved)
+    return float(np.sqrt(max(np.sum(moved * own), 0.0)))
+
+
 def product_iterates(
-    system: LinearSystem, ridge: ArrayLike, start: Array, step: Callable[[Array, Array], Array]
+    system: LinearSystem,
+    ridge: ArrayLike,
+    start: Array,
+    step: Callable[[Array, Array], Array],
+    c: Balance | None = None,
 ) -> Iterator[Iterate]:
     """`start` and what `step(B, G B) -> B` makes of it again and again, at a product with G each: |H b|^2 = b'G b."""
-    ridges = node_ridge(ridge, system.sizes)
     weights, product = start, system.product(start)
     moved, moved_product = weights, product
     while True:
@@ -95,7 +130,7 @@ def product_iterates(
             system.ensemble_error(weights, product),
             np.sqrt(np.maximum(squares, 0.0)),
             np.sqrt(np.maximum(np.sum(weights * product, axis=0), 0.0)),
-            float(np.sqrt(max(squares.sum() + np.sum(ridges @ moved**2), 0.0))),
+            step_length(system, ridge, moved, squares, c),
         )
         previous, previous_product = weights, product
         weights = step(previous, previous_product)

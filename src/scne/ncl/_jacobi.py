@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache, partial
 from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
-from scne.ncl._bounds import DENSE_NODES, any_data_bound, exact_bound, largest_coupling
+from scne.ncl._balance import balance
+from scne.ncl._bounds import DENSE_NODES, JacobiConvergence, any_data_bound
 from scne.ncl._factors import factor_blocks
 from scne.ncl._iteration import IterativeSolver, product_iterates
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import Array, EnsembleSystem, LinearSystem, coefficients
+from scne.ncl._system import Array, EnsembleSystem, LinearSystem
 
 
 @dataclass(frozen=True)
@@ -40,32 +40,31 @@ class BlockJacobi(IterativeSolver):
 
     def solve(self, system: LinearSystem, decorrelation: float, ridge: ArrayLike) -> Solution:
         """Iterate on A(lambda) B = g from B0 = (D + R)^-1 g."""
-        c = coefficients(decorrelation, system.n_members)
+        c = balance(system, decorrelation)
         blocks = factor_blocks(system, ridge)
 
         def step(weights: Array, product: Array) -> Array:
             others = product - system.diagonal_product(weights)
-            return blocks.solve(system.moments - c.c2 * others) / c.c1
+            return blocks.solve(system.right_side - c.c2 * others) / c.c1
 
         # Computed when it is asked for: its eigenvalues can cost more than the solve.
-        known = cache(partial(largest_coupling, system, blocks)) if isinstance(system, EnsembleSystem) else None
+        known = JacobiConvergence(system, blocks) if isinstance(system, EnsembleSystem) else None
 
         def diverges(growth: float) -> bool:
-            if decorrelation < any_data_bound(system.n_members):
+            if decorrelation < any_data_bound(system):
                 return False
-            # In the metric of G + R every step is at most the radius times as long as the one before, so that what
-            # grows has a radius of at least one; not the other way round, which is why the radius itself is better.
-            return (growth if known is None else abs(c.c2 / c.c1) * known()) >= 1.0
+            # In the metric of `step_length` every step is at most the radius times as long as the one before, so that
+            # what grows has a radius of at least one; not the other way round: the radius itself is better.
+            return (growth if known is None else known.radius(decorrelation)) >= 1.0
 
-        iterates = product_iterates(system, ridge, blocks.solve(system.moments), step)
+        iterates = product_iterates(system, ridge, blocks.solve(system.right_side), step, c)
         solution = replace(self.iterate(system, iterates, diverges), detail=blocks.detail)
         diverged = solution.status is Status.DIVERGED
         if known is None:
-            return replace(solution, decorrelation_bound=any_data_bound(system.n_members)) if diverged else solution
+            return replace(solution, decorrelation_bound=any_data_bound(system)) if diverged else solution
         if diverged:
             # The message tells the bound, so that the eigenvalues are needed at once.
-            bound = exact_bound(known(), system.n_members)
-            return replace(solution, spectral_radius=abs(c.c2 / c.c1) * known(), decorrelation_bound=bound)
+            return replace(solution, spectral_radius=known.radius(decorrelation), decorrelation_bound=known.bound)
         if system.n_nodes <= DENSE_NODES:
-            return replace(solution, spectral_radius=lambda: abs(c.c2 / c.c1) * known())
+            return replace(solution, spectral_radius=lambda: known.radius(decorrelation))
         return solution

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scne.ncl._solvers import choose_solver, make_solver
-from scne.ncl._system import Array, EnsembleSystem, decorrelation_limit
+from scne.ncl._system import Array, EnsembleSystem
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class MemberErrors:
 
 
 def subsystem(system: EnsembleSystem, members: Sequence[int]) -> EnsembleSystem:
-    """Return the system of some of the members, on the same rows.
+    """Return the system of some of the members, on the same rows; weights a_m keep their ratios.
 
     Examples
     --------
@@ -38,6 +38,9 @@ def subsystem(system: EnsembleSystem, members: Sequence[int]) -> EnsembleSystem:
     array([[2., 1.],
            [1., 2.]])
     """
+    weights = system.member_weights
+    if weights is not None:
+        weights = weights[list(members)] / weights[list(members)].sum() if len(members) > 1 else None
     nodes = np.concatenate([np.arange(system.n_nodes)[system.slices[m]] for m in members])
     return EnsembleSystem(
         system.gram[np.ix_(nodes, nodes)],
@@ -45,6 +48,7 @@ def subsystem(system: EnsembleSystem, members: Sequence[int]) -> EnsembleSystem:
         system.target_square,
         system.n_rows,
         tuple(system.sizes[m] for m in members),
+        weights,
     )
 
 
@@ -54,7 +58,8 @@ def leave_one_out(
     """Solve on `fitted` with all members and without each, and take the errors on `judged` (which may be the same).
 
     Without a member all other weights are solved again, with the same ridges and at the same place on the road from
-    averaging to the joint fit: lambda (M-1)/M is kept, not lambda. The end of the road, M/(M-1), lies further away for
+    averaging to the joint fit: lambda (M-1)/M is kept (with weights a_m, lambda over its limit), not lambda. The end of
+    the road, M/(M-1), lies further away for
     fewer members, so the same lambda would also move the rest back towards averaging, and the error of that would be
     laid at the door of the one left out (a member on columns of pure noise, of four on Friedman's first function,
     seemed to be worth a third of the noise's deviation).
@@ -73,13 +78,14 @@ def leave_one_out(
     """
     everyone = range(fitted.n_members)
     ridges = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (fitted.n_members,))
-    share = decorrelation / decorrelation_limit(fitted.n_members)
+    share = decorrelation / fitted.decorrelation_limit
     without = []
     for left_out in everyone:
         rest = [m for m in everyone if m != left_out]
         # One member has nobody to be decorrelated from.
-        same_place = share * decorrelation_limit(len(rest)) if len(rest) > 1 else 0.0
-        without.append(_errors(subsystem(fitted, rest), subsystem(judged, rest), same_place, ridges[rest]))
+        others = subsystem(fitted, rest)
+        same_place = share * others.decorrelation_limit if len(rest) > 1 else 0.0
+        without.append(_errors(others, subsystem(judged, rest), same_place, ridges[rest]))
     return MemberErrors(_errors(fitted, judged, decorrelation, ridges), np.stack(without))
 
 

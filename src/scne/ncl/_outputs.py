@@ -6,9 +6,11 @@ z_m = S_m V_m' beta_m, what member m puts out is U_m z_m and A(lambda) B = H'y b
 
     c1 z_m + c2 sum_{q != m} U_m'U_q z_q = U_m'y,    m = 1, ..., M:
 
-the same equations with U_m, whose columns are orthonormal, in the place of H_m.  Every solver therefore runs on them as
-it is, iterate by iterate that of the paper, and beta_m = V_m S_m^-1 z_m, so that pinv(H_m) = V_m S_m^-1 U_m'.  For
-0 <= lambda < M/(M-1) they have one solution, and its beta_m are the solution of least norm, Algorithm 1's.
+the same equations with U_m, whose columns are orthonormal, in the place of H_m; and so they are with weights a_m, which
+multiply the same terms by the same numbers (`_member_weights`).  Every solver therefore runs on them as it is, iterate
+by iterate that of the paper, and beta_m = V_m S_m^-1 z_m, so that pinv(H_m) = V_m S_m^-1 U_m'.  For 0 <= lambda <
+M/(M-1), with weights 1/(1 - min a_m), they have one solution, and its beta_m are the solution of least norm,
+Algorithm 1's.
 
 Rows need not be held for that.  Turning them by an orthogonal matrix changes no sum of squares, so of any number of
 rows [H y] the triangular factor of their QR decomposition is left, L + q rows; and those of two parts of the rows,
@@ -193,7 +195,7 @@ class OrthonormalMembers:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _OrthonormalSystem(EnsembleSystem):
     """The equations in orthonormal coordinates, with the rows: errors are theirs, not a difference of sums."""
 
@@ -205,7 +207,13 @@ class _OrthonormalSystem(EnsembleSystem):
         return np.asarray(np.square(self.target - self.outputs @ weights / self.n_members).sum(axis=0))
 
 
-def solve_outputs(solver: AnySolver, rows: OutputRows, decorrelation: float, ridge: ArrayLike) -> Solution:
+def solve_outputs(
+    solver: AnySolver,
+    rows: OutputRows,
+    decorrelation: float,
+    ridge: ArrayLike,
+    member_weights: Array | None = None,
+) -> Solution:
     """Solve A(lambda) B = H'y, Eqs. (24) and (42), from H itself.
 
     A ridge is one more row for each node, with sqrt(r_m) in its column and 0 as target.
@@ -216,6 +224,8 @@ def solve_outputs(solver: AnySolver, rows: OutputRows, decorrelation: float, rid
     rows : OutputRows
     decorrelation : float
     ridge : float or (M,) array
+    member_weights : (M,) array, optional
+        a_m of Eq. (10); None is 1/M.
 
     Examples
     --------
@@ -240,6 +250,7 @@ def solve_outputs(solver: AnySolver, rows: OutputRows, decorrelation: float, rid
         target_square=np.square(target).sum(axis=0),
         n_rows=rows.n_rows,
         sizes=members.sizes,
+        member_weights=member_weights,
         outputs=outputs[:n],
         target=target,
     )

@@ -17,15 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scne.ncl._factors import BlockDiagonal, Tridiagonal, coupling, factor_blocks, tridiagonalise
-from scne.ncl._system import (
-    Array,
-    EnsembleSystem,
-    LinearSystem,
-    coefficients,
-    decorrelation_limit,
-    node_ridge,
-    require_gram,
-)
+from scne.ncl._member_weights import coupling_offsets, decorrelation_limit, moment_scales
+from scne.ncl._system import Array, EnsembleSystem, LinearSystem, coefficients, node_ridge, require_gram
 
 # Weights of several lambdas are computed together, as many as fit this many numbers (32 MB).
 CHUNK_NUMBERS = 4_000_000
@@ -101,22 +94,26 @@ class LambdaPath:
         """Mean squared errors on the path's own rows and, from the same weights, on those of a system `held_out`."""
         per_chunk = max(1, CHUNK_NUMBERS // max(1, self._system.moments.size))
         ridges = node_ridge(self.ridge, self._system.sizes)
+        weighted = self._system.member_weights is not None
         training, judged = [], []
         for first in range(0, len(self.decorrelations), per_chunk):
             c = coefficients(self.decorrelations[first : first + per_chunk], self._system.n_members)
             turned = self._reduced.solve_shifted(c.c1, c.c2, self._moments)
             # Without ridges the training error needs no weights, and their rotation is half of the work that is left.
-            weights = self._weights(turned) if held_out is not None or self.ridge.any() else None
+            needed = held_out is not None or weighted or self.ridge.any()
+            weights = self._weights(turned) if needed else None
+            if held_out is not None and weights is not None:
+                judged.append(_mean_squares_of(held_out, weights))
+            if weighted and weights is not None:
+                # The turned moments are those of the right side, k_m times what the error needs.
+                training.append(_mean_squares_of(self._system, weights))
+                continue
             # In turned coordinates B'(G + R)B = z'(I + T)z; only the ridge's share B'R B needs the weights themselves.
             _, q, k = turned.shape
             square = self._reduced.squares(turned.reshape(-1, q * k)).reshape(q, k)
             if weights is not None:
                 square -= (ridges @ np.square(weights.reshape(-1, q * k))).reshape(q, k)
             training.append(_mean_squares(self._system, self._moments, turned, square))
-            if held_out is not None and weights is not None:
-                columns = weights.reshape(-1, q * k)
-                square = np.einsum("ij,ij->j", columns, held_out.product(columns)).reshape(q, k)
-                judged.append(_mean_squares(held_out, held_out.moments, weights, square))
         return PathSquares(np.concatenate(training), np.concatenate(judged) if held_out is not None else None)
 
     def _weights(self, turned: Array) -> Array:
@@ -127,11 +124,18 @@ class LambdaPath:
 
     @cached_property
     def degrees_of_freedom(self) -> Array:
-        """Trace of the smoother, (1/M) sum_i (mu_i - v_i'R v_i) / (c1 - c2 + c2 mu_i), shape (k,)."""
+        """Trace of the smoother, (1/M) sum_i (mu_i - v_i'R v_i) / (c1 - c2 + c2 mu_i), shape (k,).
+
+        With weights a_m the fitted values are (1/M) H A^-1 (k H'y), and v_i'(k G)v_i is in place of mu_i - v_i'R v_i.
+        """
         ridges = node_ridge(self.ridge, self._system.sizes)
         mu = 1.0 + self._reduced.eigenvalues
         gains = mu
-        if ridges.any():
+        if self._system.member_weights is not None:
+            vectors = self._blocks.unwhiten(self._reduced.rotate(self._reduced.tridiagonal_eigenvectors))
+            moments = np.repeat(moment_scales(self._system.member_weights), self._system.sizes)
+            gains = np.sum(vectors * (moments[:, None] * self._system.product(vectors)), axis=0)
+        elif ridges.any():
             vectors = self._blocks.unwhiten(self._reduced.rotate(self._reduced.tridiagonal_eigenvectors))
             gains = mu - ridges @ np.square(vectors, out=vectors)
         c = coefficients(self.decorrelations, self._system.n_members)
@@ -170,13 +174,28 @@ def lambda_path(system: LinearSystem, ridge: ArrayLike, decorrelations: ArrayLik
     """
     system = require_gram(system, "the lambda path")
     n_members = system.n_members
-    lambdas = default_decorrelations(n_members) if decorrelations is None else decorrelations
-    lambdas = np.atleast_1d(np.asarray(lambdas, dtype=np.float64))
+    if decorrelations is None:
+        decorrelations = default_decorrelations(n_members)
+        if system.member_weights is not None:
+            # At the same shares of a road that ends earlier.
+            decorrelations = decorrelations * (system.decorrelation_limit / decorrelation_limit(n_members))
+    lambdas = np.atleast_1d(np.asarray(decorrelations, dtype=np.float64))
     blocks = factor_blocks(system, ridge)
-    reduced = tridiagonalise(coupling(system, blocks))
-    moments = reduced.rotate_back(blocks.whiten(system.moments))
+    S = coupling(system, blocks)
+    if system.member_weights is not None:
+        S[np.diag_indices(len(S))] = np.repeat(coupling_offsets(system.member_weights), blocks.rank_sizes)
+    reduced = tridiagonalise(S)
+    moments = reduced.rotate_back(blocks.whiten(system.right_side))
     per_member = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (n_members,)).copy()
     return LambdaPath(lambdas, per_member, system, blocks, reduced, moments)
+
+
+def _mean_squares_of(system: EnsembleSystem, weights: Array) -> Array:
+    """The mean squared error of each of k weights (L, q, k) on the rows of a system, shape (k,)."""
+    _, q, k = weights.shape
+    columns = weights.reshape(-1, q * k)
+    square = np.einsum("ij,ij->j", columns, system.product(columns)).reshape(q, k)
+    return _mean_squares(system, system.moments, weights, square)
 
 
 def _mean_squares(system: EnsembleSystem, moments: Array, weights: Array, square: Array) -> Array:

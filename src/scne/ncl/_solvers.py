@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
+from scne.ncl._balance import system_matrix
 from scne.ncl._cg import ConjugateGradient
 from scne.ncl._factors import factor_blocks
 from scne.ncl._gauss_seidel import BlockGaussSeidel
@@ -16,7 +17,7 @@ from scne.ncl._iteration import IterativeSolver
 from scne.ncl._jacobi import BlockJacobi
 from scne.ncl._lapack import EPS, safe_cholesky
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import Array, EnsembleSystem, LinearSystem, require_gram, system_matrix
+from scne.ncl._system import Array, EnsembleSystem, LinearSystem, require_gram
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Naive:
     def solve(self, system: LinearSystem, decorrelation: float, ridge: ArrayLike) -> Solution:
         """Solve each member's own ridge regression; the decorrelation has no say."""
         blocks = factor_blocks(system, ridge)
-        return _solved(self.name, system, blocks.solve(system.moments), blocks.detail)
+        return _solved(self.name, system, blocks.solve(system.right_side), blocks.detail)
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class PseudoInverse:
         rcond = EPS * system.n_nodes if self.rcond is None else self.rcond
         kept = np.abs(values) > rcond * np.abs(values).max()
         inverse_values = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
-        weights = vectors @ (inverse_values[:, None] * (vectors.T @ system.moments))
+        weights = vectors @ (inverse_values[:, None] * (vectors.T @ system.right_side))
         rank = int(kept.sum())
         detail = ""
         if rank < system.n_nodes:
@@ -109,7 +110,7 @@ class Cholesky:
             solution = PseudoInverse().solve(system, decorrelation, ridge)
             detail = solution.detail or "the matrix is not safely positive definite"
             return replace(solution, status=Status.RANK_DEFICIENT, solver=self.name, detail=detail)
-        return _solved(self.name, system, linalg.cho_solve((lower, True), system.moments, check_finite=False))
+        return _solved(self.name, system, linalg.cho_solve((lower, True), system.right_side, check_finite=False))
 
 
 def _solved(solver: str, system: LinearSystem, weights: Array, detail: str = "") -> Solution:

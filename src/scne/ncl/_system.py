@@ -6,7 +6,6 @@ H = [H_1 ... H_M] (Eq. (21); W holds the rows' weights), the moments g = H'Wy, a
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from scne.ncl._member_weights import block_scales, decorrelation_limit, moment_scales
 
 if TYPE_CHECKING:
     from scne.ncl._running_total import RunningTotal
@@ -53,12 +54,15 @@ class LinearSystem(ABC):
         N, the sum of the rows' weights.
     sizes : tuple of int
         L_m, the number of nodes of each of the M members.
+    member_weights : (M,) array or None
+        a_m of Eq. (10), above 0 and of sum 1; None is 1/M. The output is (1/M) H B either way (`_member_weights`).
     """
 
     moments: Array
     target_square: Array
     n_rows: float
     sizes: tuple[int, ...]
+    member_weights: Array | None = None
 
     @abstractmethod
     def product(self, weights: Array) -> Array:
@@ -91,6 +95,23 @@ class LinearSystem(ABC):
     def slices(self) -> tuple[slice, ...]:
         """Where each member's nodes lie among the L nodes."""
         return member_slices(self.sizes)
+
+    @property
+    def decorrelation_limit(self) -> float:
+        """Below it A(lambda) is positive definite on every data set: M / (M-1), or 1 / (1 - min a_m)."""
+        return decorrelation_limit(self.n_members, self.member_weights)
+
+    @cached_property
+    def right_side(self) -> Array:
+        """What A(lambda) B is equal to: g = H'Wy, with weights a_m times k_m, shape (L, q)."""
+        if self.member_weights is None:
+            return self.moments
+        return np.repeat(moment_scales(self.member_weights), self.sizes)[:, None] * self.moments
+
+    @cached_property
+    def block_scales(self) -> Array:
+        """u_m, by which A(lambda) multiplies the block D_m + r_m I: 1, but for weights a_m, shape (M,)."""
+        return np.ones(self.n_members) if self.member_weights is None else block_scales(self.member_weights)
 
     def diagonal_product(self, weights: Array) -> Array:
         """Return D B, D the block diagonal of G, shape (L, q)."""
@@ -130,6 +151,8 @@ class EnsembleSystem(LinearSystem):
         Sum of the rows' weights.
     sizes : tuple of int
         Nodes of each member, L_m.
+    member_weights : (M,) array, optional
+        a_m of Eq. (10); None is 1/M.
 
     Examples
     --------
@@ -147,6 +170,7 @@ class EnsembleSystem(LinearSystem):
     target_square: Array
     n_rows: float
     sizes: tuple[int, ...]
+    member_weights: Array | None = None
 
     @classmethod
     def from_outputs(
@@ -174,6 +198,7 @@ class EnsembleSystem(LinearSystem):
             self.target_square - other.target_square,
             self.n_rows - other.n_rows,
             self.sizes,
+            self.member_weights,
         )
 
     def product(self, weights: Array) -> Array:
@@ -201,7 +226,7 @@ class MatrixFreeSystem(LinearSystem):
     ----------
     diagonal_blocks : sequence of (L_m, L_m) arrays
         H_m'WH_m.
-    moments, target_square, n_rows, sizes
+    moments, target_square, n_rows, sizes, member_weights
         As in `EnsembleSystem`.
     product_fn : callable (L, q) -> (L, q)
         G B.
@@ -232,6 +257,7 @@ class MatrixFreeSystem(LinearSystem):
     product_fn: Callable[[Array], Array]
     product_rows_fn: Callable[[int, Array], Array]
     running_total: Callable[[Array], RunningTotal] | None = None
+    member_weights: Array | None = None
 
     def product(self, weights: Array) -> Array:
         """Return G B, shape (L, q)."""
@@ -284,20 +310,6 @@ def coefficients(decorrelation: Lambdas, n_members: int) -> Coefficients[Lambdas
     return Coefficients(c1=1.0 - decorrelation * ratio**2, c2=decorrelation * ratio / n_members)
 
 
-def decorrelation_limit(n_members: int) -> float:
-    """Return M / (M - 1): below it A(lambda) is positive definite on every data set (infinite for M = 1).
-
-    c1 - c2 = 1 - lambda (M-1)/M must stay positive; at the limit itself the system is the joint ridge
-    regression on the nodes of all members.
-
-    Examples
-    --------
-    >>> decorrelation_limit(5)
-    1.25
-    """
-    return n_members / (n_members - 1) if n_members > 1 else math.inf
-
-
 def node_ridge(ridge: ArrayLike, sizes: tuple[int, ...]) -> Array:
     """Expand the members' ridges r_m (Remark 2), one or one per member, to one per node, shape (L,).
 
@@ -308,24 +320,3 @@ def node_ridge(ridge: ArrayLike, sizes: tuple[int, ...]) -> Array:
     """
     per_member = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (len(sizes),))
     return np.repeat(per_member, sizes)
-
-
-def system_matrix(system: EnsembleSystem, decorrelation: float, ridge: ArrayLike) -> Array:
-    """Return A(lambda) = c1 (D + R) + c2 (G - D), a new (L, L) array: Eq. (25), and Eq. (42) with ridges.
-
-    D is the block diagonal of G and R = diag(r).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> system = EnsembleSystem(np.ones((2, 2)), np.ones((2, 1)), np.ones(1), 1.0, (1, 1))
-    >>> system_matrix(system, 1.0, [0.0, 1.0])
-    array([[0.75, 0.25],
-           [0.25, 1.5 ]])
-    """
-    c = coefficients(decorrelation, system.n_members)
-    matrix = c.c2 * system.gram
-    for nodes in system.slices:
-        matrix[nodes, nodes] = c.c1 * system.gram[nodes, nodes]
-    matrix[np.diag_indices(len(matrix))] += c.c1 * node_ridge(ridge, system.sizes)
-    return matrix

@@ -17,4 +17,5 @@ ColumnChoice: TypeAlias = Sequence[str] | Sequence[int] | slice | np.ndarray
 Groups: TypeAlias = Mapping[str, ColumnChoice] | Sequence[ColumnChoice] | None
 # One for all networks, or one for each group, in their order or by their names.
 Ridge: TypeAlias = float | str | Sequence[float] | np.ndarray | Mapping[str, float]
+MemberWeights: TypeAlias = Sequence[float] | np.ndarray | Mapping[str, float] | None
 ClassWeight: TypeAlias = Mapping[object, float] | str | None

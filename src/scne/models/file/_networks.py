@@ -82,6 +82,8 @@ def _store_ensemble(model: FittedNetworks) -> tuple[dict[str, object], Tensors]:
         "system": None,
         "column_groups": list(model.columns.groups),
     }
+    if solved.member_weights is not None:
+        tensors["member_weights"] = solved.member_weights
     if (trend.share != 1).any():
         tensors["network_share"] = trend.share
     if trend.trend is not None:
@@ -195,14 +197,23 @@ def _read_solved(document: Mapping[str, object], shelf: Shelf, members: list[Sto
         raise damaged("two of its networks have the same name")
     solution = _read_solution(field(document, "solution", dict), shelf, members)
     decorrelation = number(document, "decorrelation")
-    if decorrelation >= decorrelation_limit(len(members)):
+    member_weights = _read_member_weights(shelf, len(members))
+    if decorrelation >= decorrelation_limit(len(members), member_weights):
         raise damaged(f"its decorrelation is {decorrelation}, which is too much for {len(members)} networks")
     return SolvedWeights(
         solution,
         decorrelation,
         _read_ridge("ridge", shelf, len(members)),
         _read_choice(field(document, "choice", dict, type(None)), shelf, len(members)),
+        member_weights,
     )
+
+
+def _read_member_weights(shelf: Shelf, n_members: int) -> NDArray[np.float64] | None:
+    weights = shelf.take_if_there("member_weights", n_members)
+    if weights is not None and not ((weights > 0).all() and (weights < 1).all() and abs(weights.sum() - 1) < 1e-6):
+        raise damaged("tensor 'member_weights' holds numbers that are no weights of networks")
+    return weights
 
 
 def _read_ridge(name: str, shelf: Shelf, *shape: int | None) -> NDArray[np.float64]:
