@@ -27,13 +27,9 @@ def open_for(model: Regressor, path: Path, *, target: list[str] | None = None, k
     """Open rows for a fitted model: its own groups, columns read as in its fit."""
     if not hasattr(model, "encoder_"):
         raise DataError("This model was fitted on arrays, not on files, and does not know the columns of files.")
-    kinds = model.encoder_.kinds
-    # Columns that said nothing in learning need not be there any more.
-    groups = {name: [column for column in columns if column in kinds] for name, columns in model.encoder_.source_groups}
+    encoder = model.encoder_
     # A key that is an input as well is read anyway.
-    return open_rows(
-        path, target=target, groups=groups, keys=[key for key in keys if key not in kinds], like=model.encoder_
-    )
+    return open_rows(path, target=target, keys=[key for key in keys if key not in encoder.kinds], like=encoder)
 
 
 def write_predictions(

@@ -104,13 +104,8 @@ def _no_networks(report: Report) -> str:
 
 
 def _shares(report: Report) -> NDArray[np.float64]:
-    """The share of each column of the input in what moves the output; of a text column that of all its levels."""
-    shares = report.model.feature_importances_
-    encoder = getattr(report.model, "encoder_", None)
-    if encoder is None:
-        return shares
-    sources = np.array(encoder.sources, dtype=object)
-    return np.array([shares[sources == name].sum() for name in report.permutation.columns.names])
+    """The share of each column of the input in what moves the output."""
+    return report.model.feature_importances_
 
 
 def _rise_cells(rises: ErrorRises) -> list[list[float]]:

@@ -304,14 +304,16 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
     def _scores(self, X: Table) -> Array:
         check_is_fitted(self)
         _refuse_streams("X", X)
-        return self.probability_map_.scores(self._outputs(check_prediction_inputs(self, X)))
+        return self.probability_map_.scores(
+            self._outputs(check_prediction_inputs(self, X, self.regressor_.fitted_.columns))
+        )
 
     def _outputs(self, inputs: Array) -> Array:
         with open_engine(self.device, "float64", self.n_jobs, inputs) as engine:
             return self.regressor_.fitted_.outputs(inputs, engine)
 
     def _map_of_seen(self, X: Table, codes: NDArray[np.intp], weights: np.ndarray | None) -> ProbabilityMap:
-        inputs = check_prediction_inputs(self, X)
+        inputs = check_prediction_inputs(self, X, self.regressor_.fitted_.columns)
         if inputs.shape[0] > _MOST_SEEN_ROWS:
             chosen = np.random.default_rng(0).permutation(inputs.shape[0])[:_MOST_SEEN_ROWS]
             inputs, codes, weights = _taken(inputs, chosen), codes[chosen], None if weights is None else weights[chosen]

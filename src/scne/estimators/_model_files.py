@@ -145,18 +145,21 @@ def from_content(content: Content) -> Any:
     )
     if record["class"] == SINGLE_CLASSIFIER:
         fitted = _as_ensemble(fitted)
-    model.n_features_in_ = fitted.columns.n_columns
-    if fitted.columns.names is not None:
-        model.feature_names_in_ = np.array(fitted.columns.names, dtype=object)
-    model.fitted_ = fitted
+    columns = _with_extras(fitted, document)
+    model.fitted_ = replace(fitted, columns=columns)
+    model.n_features_in_, names = columns.n_columns, columns.names
+    if columns.encoder is not None:
+        inputs = columns.encoder.inputs
+        model.n_features_in_, names = len(inputs), None if columns.encoder.by_position else inputs
+    if names is not None:
+        model.feature_names_in_ = np.array(names, dtype=object)
     if classifier is not None:
         check_class_weight(classifier.class_weight)
         classifier.classes_, classifier.probability_map_ = read_classifier(document, shelf, fitted.n_outputs)
         classifier.regressor_, classifier.n_features_in_ = model, model.n_features_in_
-        if fitted.columns.names is not None:
+        if names is not None:
             classifier.feature_names_in_ = model.feature_names_in_
     shelf.check_empty()
-    model.fitted_ = replace(fitted, columns=_with_extras(fitted, document, classifier is None))
     return named
 
 
@@ -238,16 +241,16 @@ def _as_ensemble(fitted: FittedNetworks) -> FittedNetworks:
     return replace(fitted, solved=replace(fitted.solved, solution=replace(fitted.solved.solution, error_history=error)))
 
 
-def _with_extras(fitted: FittedNetworks, document: dict[str, Any], may_read_files: bool) -> Columns:
-    """The columns with the encoder of files and the names of targets, where a file has them."""
+def _with_extras(fitted: FittedNetworks, document: dict[str, Any]) -> Columns:
+    """The columns with their encoder and the names of targets, where a file has them."""
     data = field(document, "data", dict, type(None))
     if data is not None:
         _check_target_names(data, fitted.n_outputs)
     encoder = field(document, "encoder", dict, type(None))
     if encoder is None:
         return replace(fitted.columns, data=data)
-    if not may_read_files or data is None or "target_names" not in data:
-        raise damaged("it holds an encoder of files, but no names of targets, or classes")
+    if data is not None and "target_names" not in data:
+        raise damaged("it was fitted on files, but holds no names of targets")
     read = _encoder(encoder)
     if read.names != (fitted.columns.names or ()):
         raise damaged("its encoder makes other columns than those that its networks see")

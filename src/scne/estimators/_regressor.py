@@ -163,7 +163,7 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
             if memory is not None and not memory.most.stored_basis:
                 basis_bytes = 0.0
             self.fitted_, held_out = fit_networks(self._fit_plan(data, seed, basis_bytes), data, engine, kept)
-        if data.encoder is not None:
+        if files:
             note = None if memory is None else memory.note(data.search.n_rows)
             facts: dict[str, Any] = {"target_names": list(given.X.target_names)}
             if note is not None:
@@ -218,7 +218,7 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
         if is_file_rows(X):
             outputs = predict_files(self, X)
         else:
-            inputs = check_prediction_inputs(self, X)
+            inputs = check_prediction_inputs(self, X, self.fitted_.columns)
             with open_engine(self.device, "float64", self.n_jobs, X) as engine:
                 outputs = self.fitted_.outputs(inputs, engine)
         return outputs[:, 0] if flat else outputs
@@ -250,11 +250,17 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
         all other columns are held; here it is divided by the sum of all. It belongs to the fitted function alone,
         needs no rows and comes out the same from a model file. Columns are taken as independent of each other, with
         the mean, deviation and range that their scaling knows ("0-1" and "none" know the range alone, and stand for
-        uniform columns). Several outputs count by their scaled variance. Where columns depend on each other strongly,
+        uniform columns). A column that an encoder made several of counts with the sum of theirs, and several outputs
+        by their scaled variance. Where columns depend on each other strongly,
         or to know what a column is worth in terms of the error, use `permutation_importances` on rows.
         """
         check_is_fitted(self)
-        return shares(total_effects(*self.fitted_.terms(), self.n_features_in_, self._template().scaling))
+        columns = self.fitted_.columns
+        effects = total_effects(*self.fitted_.terms(), columns.n_columns, self._template().scaling)
+        if columns.encoder is not None:
+            encoder = columns.encoder
+            effects = np.array([effects[encoder.positions_of(np.array([p]))].sum() for p in range(len(encoder.inputs))])
+        return shares(effects)
 
     def permutation_importances(
         self,
@@ -337,6 +343,8 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
         tags.target_tags.single_output = True
         tags.target_tags.multi_output = True
         return tags

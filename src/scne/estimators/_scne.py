@@ -14,6 +14,7 @@ from scne.estimators._learning_on import LearningRegressor
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._scn import SCNRegressor
 from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
+from scne.estimators.inputs._groups import given_groups
 from scne.estimators.inputs._types import Groups, MemberWeights, RandomState, Ridge, Table
 from scne.fitting import (
     FitPlan,
@@ -31,7 +32,7 @@ from scne.fitting import (
     reweighted,
 )
 from scne.passes import ThreadEngine
-from scne.rows import Array, all_columns, resolve_groups
+from scne.rows import Array, all_columns
 
 if TYPE_CHECKING:
     from scne.rows import FileRows
@@ -266,7 +267,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         template = self._template()
         groups, named = data.groups, {}
         if groups is None and self.groups is not None:
-            groups = resolve_groups(self.groups, data.rows.n_columns, data.column_names)
+            groups = given_groups(self.groups, data)
         if groups is not None:
             named = {group.name: group.columns for group in groups}
         if groups is None or self.networks == "across":
@@ -336,7 +337,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         With `member_weights` it is their sum, each times its a_m (Eq. (10)).
         """
         check_is_fitted(self)
-        inputs = check_prediction_inputs(self, X)
+        inputs = check_prediction_inputs(self, X, self.fitted_.columns)
         with ThreadEngine(check_threads(self.n_jobs)) as engine:
             outputs = self.fitted_.member_outputs(inputs, engine)
         return outputs[:, :, 0] if self.fitted_.columns.flat_target else outputs

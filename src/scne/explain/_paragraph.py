@@ -1,7 +1,7 @@
 """What a fit chose and why, in one paragraph of plain English."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -213,7 +213,11 @@ def _columns(model: FittedNetworks, about: Described) -> str:
     shares = about.importances()
     if not shares.any():
         return "Its output is the same for every row."
-    names = model.columns.names or [f"column {place}" for place in range(len(shares))]
+    encoder = model.columns.encoder
+    names: Sequence[str] = model.columns.names or []
+    if encoder is not None:
+        names = [] if encoder.by_position else encoder.inputs
+    names = names or [f"column {place}" for place in range(len(shares))]
     order = [place for place in np.argsort(-shares, kind="stable")[:_MOST_IMPORTANT] if shares[place] >= _WORTH_NAMING]
     named = [f"{names[place]} ({100 * shares[place]:.0f} %)" for place in order]
     return f"What moves its output most is {listed(named)}." if named else ""

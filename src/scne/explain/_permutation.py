@@ -115,8 +115,11 @@ class _ShuffledRows:
 def _columns(columns: Columns) -> Mapping[Name, NDArray[np.intp]]:
     """Positions of each column of the input among those that the networks see."""
     if columns.encoder is not None:
-        sources = np.array(columns.encoder.sources, dtype=object)
-        return {name: np.flatnonzero(sources == name) for name in dict.fromkeys(columns.encoder.sources)}
+        encoder = columns.encoder
+        return {
+            int(name) if encoder.by_position else name: encoder.positions_of(np.array([place]))
+            for place, name in enumerate(encoder.inputs)
+        }
     names: Sequence[Name] = range(columns.n_columns) if columns.names is None else columns.names
     return {name: np.array([place]) for place, name in enumerate(names)}
 

@@ -18,6 +18,7 @@ from scne.fitting._checks import (
     check_target_sizes,
     check_threads,
     open_engine,
+    refuse_masks,
     refuse_unfit_arrays,
 )
 from scne.fitting._engines import placed
@@ -127,6 +128,7 @@ __all__ = [
     "placed",
     "plan_memory",
     "probabilities",
+    "refuse_masks",
     "refuse_unfit_arrays",
     "reweighted",
     "split_weights",

@@ -182,12 +182,7 @@ def refuse_unfit_arrays(name: str, values: object) -> None:
     ...
     ValueError: X holds values of type datetime64[D], but it must hold numbers; subtract a date and divide by ...
     """
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        n_masked = int(np.ma.getmaskarray(values).sum())
-        raise ValueError(
-            f"{name} is a masked array with {n_masked} of {values.size} values masked, which are no values; "
-            f"drop these rows, or fill the gaps first ({name}.filled(...))."
-        )
+    refuse_masks(name, values)
     kind = getattr(values, "dtype", None)
     if isinstance(kind, np.dtype) and kind.kind in "mM":
         way_out = f"divide by a unit of time, such as {name} / np.timedelta64(1, 'D')"
@@ -195,6 +190,16 @@ def refuse_unfit_arrays(name: str, values: object) -> None:
             way_out = f"subtract a date and divide by a unit of time, such as ({name} - {name}.min()) / "
             way_out += "np.timedelta64(1, 'D')"
         raise ValueError(f"{name} holds values of type {kind}, but it must hold numbers; {way_out}.")
+
+
+def refuse_masks(name: str, values: object) -> None:
+    """Refuse what lies under a mask, which NumPy turns into numbers without a word."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        n_masked = int(np.ma.getmaskarray(values).sum())
+        raise ValueError(
+            f"{name} is a masked array with {n_masked} of {values.size} values masked, which are no values; "
+            f"drop these rows, or fill the gaps first ({name}.filled(...))."
+        )
 
 
 def check_target_sizes(name: str, targets: Array) -> None:

@@ -124,6 +124,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
             plan.named_groups,
             data.flat_target,
             data.encoder,
+            means=site.means if data.encoder is None else None,
         ),
         members=members,
         solved=solved,
@@ -180,6 +181,8 @@ class BuildingSite:
     scaling : ColumnScaling, RampScaling or DatedScaling
         Of all columns, learned on all rows; ramps on the rows of the search.
     target_scaling : ColumnScaling
+    means : ndarray of shape (d,)
+        Of the columns.
     seed : int
     engine : Engine
     checkpoint : Checkpoint or None
@@ -194,6 +197,7 @@ class BuildingSite:
     validation: NDArray[np.intp] | None
     scaling: InputScaling
     target_scaling: ColumnScaling
+    means: NDArray[np.float64]
     seed: int
     engine: Engine
     checkpoint: Checkpoint | None = None
@@ -245,7 +249,7 @@ def open_site(
     """Learn the scalings in one pass over all rows; `validation` are the places of the rows that are held out."""
     scaling = plan.scaling
     plain = "standard" if scaling.inputs == "ramps" else scaling.inputs
-    columns, targets = learn_scalings(
+    columns, targets, means = learn_scalings(
         data.rows, plain, scaling.targets, scaling.clip_inputs, engine, checkpoint, data.statistics, data.column_names
     )
     if data.target_statistics is not None:
@@ -261,6 +265,7 @@ def open_site(
         validation,
         inputs,
         targets,
+        means,
         plan.seed,
         engine,
         checkpoint,

@@ -34,9 +34,11 @@ class Columns:
     flat_target : bool
         Whether y had one dimension, so that predictions have one too.
     encoder : Encoder or None
-        How the columns of files became numbers.
+        How columns that are not plain numbers became such.
     data : dict or None
         Of a fit on files: the names of the targets, and the rows of the search where memory was short.
+    means : ndarray of shape (n_columns,) or None
+        Of the columns, without an encoder: they stand for numbers that are missing in later rows. None in older files.
     """
 
     n_columns: int
@@ -45,6 +47,7 @@ class Columns:
     flat_target: bool
     encoder: "Encoder | None" = None
     data: dict[str, Any] | None = None
+    means: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,7 +65,7 @@ def grown(
     with ThreadEngine(threads) as searching:
         # Networks bring scalings of their own.
         own = ColumnScaling(np.empty(0), np.empty(0))
-        site = BuildingSite(sample, None, held, own, scaling, seed, searching, precision=precision)
+        site = BuildingSite(sample, None, held, own, scaling, own.shift, seed, searching, precision=precision)
         members = grown_members(plans, model.members, model.weights, n, site)
     layers = [member.layer for member in members]
     with engine:

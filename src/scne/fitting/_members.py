@@ -72,15 +72,17 @@ def learn_scalings(
     checkpoint: Checkpoint | None = None,
     known: BlockStatistics | None = None,
     names: Sequence[str] | None = None,
-) -> tuple[ColumnScaling, ColumnScaling]:
-    """Scalings of the inputs and of the targets, from one pass over the rows unless their statistics are known.
+) -> tuple[ColumnScaling, ColumnScaling, NDArray[np.float64]]:
+    """Scalings of the inputs and of the targets, and the inputs' means.
+
+    They come from one pass over the rows, unless their statistics are known.
 
     `names` of the columns are for the error that numbers of an absurd size get.
     """
     inputs, targets = known or _all_statistics(rows, engine, checkpoint)
     check_input_sizes(inputs, scaling, names)
     check_target_spread(targets)
-    return learn_scaling(inputs, scaling, clip_inputs), learn_scaling(targets, target_scaling)
+    return learn_scaling(inputs, scaling, clip_inputs), learn_scaling(targets, target_scaling), inputs.mean
 
 
 def _all_statistics(rows: AnyRows, engine: Engine, checkpoint: Checkpoint | None) -> BlockStatistics:

@@ -12,6 +12,8 @@ from scne.rows._arrays import (
     content_keys,
     device_of,
     is_foreign,
+    is_frame,
+    is_lazy,
     is_numpy,
     keys_in_numpy,
     like,
@@ -67,9 +69,11 @@ if TYPE_CHECKING:
     from scne.rows._encoder_learner import EncoderLearner
     from scne.rows._file_parts import FileFacts
     from scne.rows._files import FileRows
+    from scne.rows._frames import array_table, frame_names, frame_pieces, frame_table, has_only_numbers
     from scne.rows._opening import open_rows
     from scne.rows._reading_cost import reading_cost
     from scne.rows._sample import RowSample, SampleDrawer, row_keys, sample_positions
+    from scne.rows._tables import RawRows, TableRows
 
 # Loading pyarrow's readers takes half a second, and whoever fits arrays does not need them.
 _WITH_ARROW = {
@@ -78,9 +82,16 @@ _WITH_ARROW = {
     "EncoderLearner": "_encoder_learner",
     "FileFacts": "_file_parts",
     "FileRows": "_files",
+    "RawRows": "_tables",
     "RowSample": "_sample",
     "SampleDrawer": "_sample",
+    "TableRows": "_tables",
+    "array_table": "_frames",
     "encoded_rows": "_encoded",
+    "frame_names": "_frames",
+    "frame_pieces": "_frames",
+    "frame_table": "_frames",
+    "has_only_numbers": "_frames",
     "numbers": "_batches",
     "open_rows": "_opening",
     "reading_cost": "_reading_cost",
@@ -113,16 +124,19 @@ __all__ = [
     "FileRows",
     "InputScaling",
     "RampScaling",
+    "RawRows",
     "RowBlock",
     "RowSample",
     "RowSource",
     "RowsOf",
     "SampleDrawer",
     "SampledRows",
+    "TableRows",
     "WeightFacts",
     "WeightScale",
     "all_columns",
     "all_finite",
+    "array_table",
     "ascending",
     "cast",
     "check_weight_size",
@@ -132,9 +146,15 @@ __all__ = [
     "device_of",
     "encoded_rows",
     "find_dates",
+    "frame_names",
+    "frame_pieces",
+    "frame_table",
+    "has_only_numbers",
     "identity_of_files",
     "irregular",
     "is_foreign",
+    "is_frame",
+    "is_lazy",
     "is_numpy",
     "keys_in_numpy",
     "learn_dated_scaling",

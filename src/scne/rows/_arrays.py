@@ -47,6 +47,26 @@ def is_foreign(value: object) -> bool:
     return library in ("torch", "cupy", "array_api_strict")
 
 
+def is_lazy(X: object) -> bool:
+    """Whether X is a frame whose rows are not there yet."""
+    return type(X).__name__ == "LazyFrame" and hasattr(X, "collect")
+
+
+def is_frame(X: object) -> bool:
+    """Whether X is a table with named columns, of whatever library; asked without loading any.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> is_frame(pa.table({"a": [1]})), is_frame(pa.chunked_array([[1]])), is_frame(np.zeros((2, 2)))
+    (True, False, False)
+    """
+    # Series and columns speak Arrow's interface as well, but have no columns of their own.
+    named = any(hasattr(X, name) for name in ("columns", "column_names", "schema"))
+    spoken = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")
+    return is_lazy(X) or (named and any(hasattr(X, name) for name in spoken))
+
+
 def namespace_of(array: Array) -> ModuleType:
     """The functions for an array: those of the array API standard under their standard names.
 

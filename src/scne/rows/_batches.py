@@ -77,11 +77,16 @@ def joined(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
 def numbers(array: pa.Array) -> NDArray[np.float64]:
     """A column as float64, with NaN for what is missing; a view where the column already is that.
 
+    Durations count in seconds.
+
     Examples
     --------
     >>> numbers(pa.array([1, None, 3]))
     array([ 1., nan,  3.])
     """
+    if pa.types.is_duration(array.type):
+        ticks = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit]
+        return numbers(array.cast(pa.int64())) / ticks
     if array.type != pa.float64():
         # Integers beyond 2^53 are rounded: a network works on floats.
         array = array.cast(pa.float64(), safe=False)

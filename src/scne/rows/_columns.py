@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from scne.rows._data_error import DataError, listing, no_such_column
 from scne.rows._schemas import UnifiedColumns
+from scne.rows._settled_types import KnowsColumns
 
 _REST = "columns"
 
@@ -51,8 +52,9 @@ def assign_columns(
     weight: str | None,
     keys: Iterable[str],
     ignore: Iterable[str],
+    like: KnowsColumns | None = None,
 ) -> ColumnRoles:
-    """Find every column that the user named among the columns there are."""
+    """Find every column that the user named among the columns there are; with `like`, those that a model needs."""
     taken: dict[str, str] = {}
     wanted = [
         *((name, "target") for name in targets),
@@ -69,18 +71,26 @@ def assign_columns(
     free = [name for name in names if name not in taken]
     if not free:
         raise DataError(f"No input columns are left in {path}: {listing(names)} all have another part to play.")
-    if groups is None:
+    inputs = free
+    if like is not None:
+        inputs, found, guessed = _known_columns(path, names, like), dict(like.source_groups), None
+    elif groups is None:
         found, guessed = guess_groups(free)
     else:
         found, guessed = _given_groups(path, names, free, taken, groups), None
-    grouped = {name for columns in found.values() for name in columns}
 
     def by_role(role: str) -> tuple[str, ...]:
         return tuple(name for name, part in taken.items() if part == role)
 
-    return ColumnRoles(
-        by_role("target"), weight, by_role("key"), tuple(n for n in free if n in grouped), found, guessed
-    )
+    return ColumnRoles(by_role("target"), weight, by_role("key"), tuple(inputs), found, guessed)
+
+
+def _known_columns(path: Path, names: Sequence[str], like: KnowsColumns) -> list[str]:
+    """The columns that a model learned from, in the order of the files; all of them must be there."""
+    for name in like.columns:
+        if name not in names:
+            raise no_such_column(name, "which the model learned from", path, names)
+    return [name for name in names if name in like.columns]
 
 
 def nameless(path: Path, unified: UnifiedColumns, ignore: Iterable[str]) -> list[str]:

@@ -13,11 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from scne.rows._data_error import DataError, RefusedValue, listing
-from scne.rows._encoder_checks import check_encodings, check_families, check_groups
+from scne.rows._encoder_checks import check_encodings, check_families, check_groups, check_inputs
 from scne.rows._encodings import ColumnEncoding, DateEncoding, encoding_from_dict, encoding_to_dict, spans
-from scne.rows._schemas import kind_of
+from scne.rows._schemas import kind_of, plain_type
 from scne.rows._settled_types import FittedColumn
-from scne.rows._type_changes import changed_type, read_type
+from scne.rows._type_changes import changed_type, converted, read_type
 
 _WORDS = {"number": "numbers", "flag": "true or false", "category": "text", "date": "dates"}
 
@@ -37,7 +37,11 @@ class Encoder:
     missing_texts : tuple of str
         Texts in files that stand for missing values, beside the usual ones.
     families : tuple of (str, str)
-        Source columns with the family of the type that they had in the files of the fit, as far as it is known.
+        Source columns with the family of the type that they had in the rows of the fit, as far as it is known.
+    inputs : tuple of str
+        All source columns in their order, those that say nothing among them.
+    by_position : bool
+        Whether columns are found by their place, since they came without names.
 
     Examples
     --------
@@ -56,6 +60,8 @@ class Encoder:
     missing: str = "indicator"
     missing_texts: tuple[str, ...] = ()
     families: tuple[tuple[str, str], ...] = ()
+    inputs: tuple[str, ...] = ()
+    by_position: bool = False
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -99,12 +105,49 @@ class Encoder:
             d is the number of `names`; nothing in it is missing or infinite.
         """
         out = np.empty((batch.num_rows, len(self.names)))
+        self._fill(batch, out)
+        return out
+
+    def transform_into(self, batch: pa.Table, out: NDArray[np.float64], start: int, argument: str) -> None:
+        """Encode rows of a table that `read_table` gave, from row `start` on, into `out` (n, d)."""
+        try:
+            self._fill(batch, out)
+        except RefusedValue as error:
+            raise error.at(f"row {start + error.row} of {argument}") from None
+
+    def _fill(self, batch: pa.RecordBatch | pa.Table, out: NDArray[np.float64]) -> None:
         for encoding, span in spans(self.encodings):
             array = _column(batch, encoding, self.columns[encoding.column])
             if self.missing == "refuse":
                 refuse_missing(encoding.column, array)
             encoding.encode(array, out[:, span])
-        return out
+
+    def read_table(self, table: pa.Table, argument: str) -> pa.Table:
+        """The columns that are encoded, of a table in memory, in the types that they had in the fit.
+
+        A column that is not there, or whose values cannot be taken for what they were, is refused.
+        """
+        columns = []
+        for encoding in self.encodings:
+            name = encoding.column
+            if name not in table.column_names:
+                raise DataError(
+                    f"{argument} has no column {name!r}, from which the model learned; its columns are "
+                    f"{listing(table.column_names)}."
+                )
+            column, known = table.column(name), self.columns[name]
+            type_ = read_type(encoding.kind, plain_type(column.type), fitted=known.family, hours=known.hours)
+            if type_ is None:
+                raise changed_type(name, argument, encoding.kind, column.type, known.family)
+            chunks = [converted(chunk, pa.field(name, type_), argument) for chunk in column.chunks]
+            columns.append(pa.chunked_array(chunks, type_))
+        return pa.Table.from_arrays(columns, names=[encoding.column for encoding in self.encodings])
+
+    def positions_of(self, sources: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Positions of the encoded columns of some source columns, which are given by their positions."""
+        wanted = [self.inputs[place] for place in sources]
+        places = {encoding.column: np.arange(span.start, span.stop) for encoding, span in spans(self.encodings)}
+        return np.concatenate([places[name] for name in wanted if name in places] or [np.zeros(0, np.intp)])
 
     def to_dict(self) -> dict[str, object]:
         """What a model file stores: only texts, numbers, lists and dictionaries."""
@@ -114,6 +157,8 @@ class Encoder:
             "missing": self.missing,
             "missing_texts": list(self.missing_texts),
             "families": [list(pair) for pair in self.families],
+            "inputs": list(self.inputs),
+            "by_position": self.by_position,
         }
 
     @classmethod
@@ -127,7 +172,20 @@ class Encoder:
         missing_texts = tuple(_text(mark) for mark in stored.get("missing_texts", ()))
         families = tuple((_text(column), _text(name)) for column, name in stored.get("families", ()))
         check_families(families)
-        return cls(encodings, groups, stored["missing"], missing_texts, families)
+        # Older files name only the columns that say something, and those of groups.
+        known = dict.fromkeys([encoding.column for encoding in encodings])
+        known |= dict.fromkeys(column for _, columns in groups for column in columns)
+        inputs = tuple(_text(name) for name in stored.get("inputs", known))
+        check_inputs(inputs, known, stored.get("by_position", False))
+        return cls(
+            encodings,
+            groups,
+            stored["missing"],
+            missing_texts,
+            families,
+            inputs,
+            stored.get("by_position", False),
+        )
 
 
 def _text(value: object) -> str:

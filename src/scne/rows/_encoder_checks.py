@@ -42,6 +42,14 @@ def check_families(families: tuple[tuple[str, str], ...]) -> None:
         raise ValueError("its types of columns are not one for each column")
 
 
+def check_inputs(inputs: tuple[str, ...], known: Collection[str], by_position: object) -> None:
+    """Raise a ValueError unless the source columns are different, and hold all that is known of."""
+    if not _are_different(inputs) or not set(known) <= set(inputs) or not isinstance(by_position, bool):
+        raise ValueError("its source columns are not those of its encodings and groups")
+    if by_position and inputs != tuple(map(str, range(len(inputs)))):
+        raise ValueError("its columns are found by position, but are not numbered")
+
+
 def _check_column(encoding: ColumnEncoding) -> None:
     column = encoding.column
     marks: tuple[bool, ...]

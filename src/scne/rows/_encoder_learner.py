@@ -21,11 +21,11 @@ from scne.rows._encodings import (
     calendar_part,
     calendar_parts,
 )
-from scne.rows._files import FileRows
 from scne.rows._level_counts import LevelCounts
 from scne.rows._scaling_learner import ColumnStatistics, Moments, column_statistics, moments
 from scne.rows._schemas import kind_of
 from scne.rows._stray_texts import find_strays, mostly, stray_error
+from scne.rows._tables import RawRows
 
 _Described = tuple[float, float, float, float]
 
@@ -38,7 +38,7 @@ class EncoderLearner:
 
     Parameters
     ----------
-    rows : FileRows
+    rows : RawRows
         Gives the columns, their types and groups.
     max_levels : int
         The most levels of a text column that get a column of their own.
@@ -70,7 +70,7 @@ class EncoderLearner:
     """
 
     def __init__(
-        self, rows: FileRows, *, max_levels: int = 32, missing: Literal["indicator", "refuse"] = "indicator"
+        self, rows: RawRows, *, max_levels: int = 32, missing: Literal["indicator", "refuse"] = "indicator"
     ) -> None:
         if max_levels < 1:
             raise ValueError(f"max_levels is {max_levels}, but it must be at least 1.")
@@ -160,7 +160,7 @@ class EncoderLearner:
                     "leave the group out."
                 )
         families = tuple((name, self.rows.families[name]) for name in self.rows.families if name in telling)
-        return Encoder(encodings, groups, self.missing, self.rows.missing_texts, families)
+        return Encoder(encodings, groups, self.missing, self.rows.missing_texts, families, self.rows.input_names)
 
     def statistics(self) -> ColumnStatistics:
         """Statistics of the encoded columns over all rows seen: what `learn_scaling` needs, without another pass."""
@@ -241,7 +241,7 @@ class _Measure:
         return values
 
 
-def _measures(rows: FileRows) -> Iterator[_Measure]:
+def _measures(rows: RawRows) -> Iterator[_Measure]:
     for column in rows.input_names:
         type_ = rows.schema.field(column).type
         kind = kind_of(type_)
@@ -256,7 +256,7 @@ def _measures(rows: FileRows) -> Iterator[_Measure]:
             yield _Measure(column, "")
 
 
-def _refuse_strays(rows: FileRows, column: str, counts: LevelCounts) -> None:
+def _refuse_strays(rows: RawRows, column: str, counts: LevelCounts) -> None:
     """Raise when a column that nobody stated to be text turns out to hold mostly numbers or dates.
 
     The first block of a file, which `open_rows` looks at, need not show it. Only a refusal reads the column again.

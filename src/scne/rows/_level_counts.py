@@ -1,7 +1,5 @@
 """How often each level of a text column occurs."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,18 +20,18 @@ class LevelCounts:
     Parameters
     ----------
     column : str
-    path : Path
+    path : object
         For the sentence about too many levels.
 
     Examples
     --------
-    >>> counts = LevelCounts("wd", Path("air.parquet"))
+    >>> counts = LevelCounts("wd", "air.parquet")
     >>> counts.update(pa.array(["N", "NNW", "N", None]), None)
     >>> counts.most_frequent(2), counts.weight_of("N"), counts.weight_of(None)
     (('N', 'NNW'), 2.0, 1.0)
     """
 
-    def __init__(self, column: str, path: Path) -> None:
+    def __init__(self, column: str, path: object) -> None:
         self.column, self.path = column, path
         self.levels: pa.Array = pa.array([], pa.string())
         self.rows: NDArray[np.int64] = np.zeros(0, dtype=np.int64)

@@ -42,8 +42,9 @@ def open_rows(
     target : str, sequence of str, or None
         Column or columns to predict; None for rows to predict on.
     groups : mapping of name to columns, or None
-        Names or patterns such as ``"timbre_cov_*"``; columns in no group are not read. None guesses groups from what
-        the column names have in common, and `FileRows.guessed_groups` says how.
+        Names or patterns such as ``"timbre_cov_*"``. Columns in no group are inputs all the same; `ignore` leaves
+        columns out. None guesses groups from what the column names have in common, and `FileRows.guessed_groups` says
+        how.
     weight : str or None
         Column with the weight of each row.
     keys : sequence of str
@@ -58,9 +59,9 @@ def open_rows(
         ``NA``, ``NaN``, ``null`` and others). They are so in every column: in text columns of all formats, and as
         numbers where they are numbers.
     like : Encoder or None
-        That of a fitted model (``model.encoder_``): columns are read as the files of the fit were, with the same kinds
-        and missing texts, and a column whose type has changed is refused. `predict` does the same with rows that were
-        opened without it.
+        That of a fitted model (``model.encoder_``): its columns are read, and no others, as those of the fit were, with
+        the same kinds and missing texts, and a column whose type has changed is refused. `predict` does the same with
+        rows that were opened without it.
     memory : int or str, default="1GB"
         What a fit on these rows may take beyond Python and its libraries, in bytes or as a text such as "500MB": where
         it is too little for the rows of the search, fewer are searched, at least 5,000, and what cannot fit is refused
@@ -90,8 +91,10 @@ def open_rows(
     parts = [open_part(file_format, file, values) for file, values in zip(paths, partitions, strict=True)]
     unified = unify_columns([(part.facts.path, part.schema) for part in parts])
     names = list(unified.types)
-    left_out = _names(ignore) if groups is not None else [*_names(ignore), *nameless(path, unified, _names(ignore))]
-    roles = assign_columns(path, names, _names(target), groups, weight, _names(keys), left_out)
+    left_out = _names(ignore)
+    if like is None:
+        left_out += nameless(path, unified, left_out)
+    roles = assign_columns(path, names, _names(target), groups, weight, _names(keys), left_out, like)
     _check_kinds(path, names, kinds or {})
     needed = set(roles.all)
     text_files = isinstance(file_format, CsvFormat)

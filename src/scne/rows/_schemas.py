@@ -37,7 +37,7 @@ def kind_of(type_: pa.DataType) -> ColumnKind | None:
     type_ = plain_type(type_)
     if pt.is_null(type_):
         return "empty"
-    if is_numeric(type_):
+    if is_numeric(type_) or pt.is_duration(type_):
         return "number"
     if pt.is_boolean(type_):
         return "flag"
@@ -49,9 +49,12 @@ def kind_of(type_: pa.DataType) -> ColumnKind | None:
 def plain_type(type_: pa.DataType) -> pa.DataType:
     """The type without its storage: dictionaries become their values, all texts become `string`.
 
-    A dictionary belongs to one batch of one file; decoded columns can be cut and joined anywhere.
+    A dictionary belongs to one batch of one file; decoded columns can be cut and joined anywhere. Numbers in a
+    dictionary are codes, as in a categorical column of pandas, and read as text.
     """
-    if pt.is_dictionary(type_) or pt.is_run_end_encoded(type_):
+    if pt.is_dictionary(type_):
+        return pa.string() if is_numeric(type_.value_type) else plain_type(type_.value_type)
+    if pt.is_run_end_encoded(type_):
         return plain_type(type_.value_type)
     text = pt.is_large_string(type_) or (hasattr(pt, "is_string_view") and pt.is_string_view(type_))
     return pa.string() if text else type_

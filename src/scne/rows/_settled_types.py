@@ -35,7 +35,11 @@ class KnowsColumns(Protocol):
 
     @property
     def columns(self) -> Mapping[str, FittedColumn]:
-        """What it was fitted on."""
+        """What it was fitted on, as far as it says anything."""
+
+    @property
+    def source_groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Group names with their columns."""
 
     @property
     def missing_texts(self) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from scne.rows._batches import numbers
 from scne.rows._data_error import DataError
-from scne.rows._schemas import is_calendar, is_numeric, type_for_kind
+from scne.rows._schemas import is_calendar, is_numeric, plain_type, type_for_kind
 
 # Up to here whole numbers are exact in float64.
 _EXACT = 2.0**53
@@ -31,7 +32,7 @@ def family(type_: pa.DataType) -> str:
         return "timestamp" if type_.tz is None else f"timestamp{_ZONE}{type_.tz}"
     if pt.is_date(type_) or pt.is_time(type_):
         return "date" if pt.is_date(type_) else "time"
-    return str(type_)
+    return "duration" if pt.is_duration(type_) else str(type_)
 
 
 def read_type(
@@ -67,6 +68,8 @@ def read_type(
     plain = type_for_kind(kind, found)
     if pt.is_null(found) or written:
         return plain
+    if pt.is_duration(found) or fitted == "duration":
+        return plain if kind == "number" and pt.is_duration(found) and fitted in (None, "duration") else None
     if kind == "category":
         return plain if fitted is None or fitted == family(found) else None
     if pt.is_string(found):
@@ -131,13 +134,14 @@ def converted(array: pa.Array, column: pa.Field, path: object) -> pa.Array:
     """A column of a file in the type in which it is read; a value that does not fit is refused."""
     if array.type == column.type:
         return array
-    if pt.is_dictionary(array.type) or pt.is_run_end_encoded(array.type):
-        array = array.cast(array.type.value_type)
     try:
+        array = decoded(array)
         if pt.is_boolean(column.type) and is_numeric(array.type):
             _check_flags(array, column.name, path)
         if pt.is_string(column.type) and pt.is_floating(array.type):
             return _number_texts(array)
+        if pt.is_duration(array.type) and pt.is_float64(column.type):
+            return pa.array(numbers(array), from_pandas=True)
         if is_numeric(column.type) and pt.is_boolean(array.type):
             return array.cast(pa.int8()).cast(column.type)
         return array.cast(column.type, safe=not is_numeric(array.type))
@@ -146,6 +150,20 @@ def converted(array: pa.Array, column: pa.Field, path: object) -> pa.Array:
         raise DataError(
             f"Column {column.name!r} of {path} is {array.type} and cannot be read as {column.type}: {words}."
         ) from error
+
+
+def decoded(array: pa.Array) -> pa.Array:
+    """The values of an array without its storage.
+
+    Examples
+    --------
+    >>> decoded(pa.array(["a", None, "a"]).dictionary_encode()).to_pylist()
+    ['a', None, 'a']
+    """
+    if pt.is_dictionary(array.type):
+        # Not every kind of text can be decoded by Arrow itself; those of a dictionary are few.
+        return array.dictionary.cast(plain_type(array.dictionary.type)).take(array.indices)
+    return array.cast(array.type.value_type) if pt.is_run_end_encoded(array.type) else array
 
 
 def _check_flags(array: pa.Array, column: str, path: object) -> None:
@@ -179,8 +197,7 @@ def without_marks(array: pa.Array, marks: tuple[str, ...]) -> pa.Array:
     """
     if not marks:
         return array
-    if pt.is_dictionary(array.type) or pt.is_run_end_encoded(array.type):
-        array = array.cast(array.type.value_type)
+    array = decoded(array)
     if is_numeric(array.type):
         wanted = pa.array(_mark_numbers(marks), pa.float64())
         marked = pc.is_in(array.cast(pa.float64(), safe=False), value_set=wanted) if len(wanted) else None
@@ -199,10 +216,10 @@ def _is_text(type_: pa.DataType) -> bool:
 
 def _mark_numbers(marks: tuple[str, ...]) -> list[float]:
     """The marks that are numbers, such as -999."""
-    numbers = []
+    found = []
     for mark in marks:
         try:
-            numbers.append(float(mark))
+            found.append(float(mark))
         except ValueError:
             continue
-    return numbers
+    return found

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from scne.estimators.inputs._data import (
+    FitColumns,
     GivenRows,
     check_prediction_inputs,
     gap_sentence,
     is_dask_collection,
-    no_numbers,
     watched_rows,
 )
 from scne.estimators.inputs._weight_scale import scaled_collection
@@ -149,7 +149,7 @@ def training_collections(
     estimator.n_features_in_ = seen.rows.n_columns
     if seen.column_names is not None:
         estimator.feature_names_in_ = np.array(seen.column_names, dtype=object)
-    watched = watched_rows(estimator, given.X_val, given.y_val, seen.sample)
+    watched = watched_rows(estimator, given.X_val, given.y_val, seen.sample, FitColumns(None))
     return TrainingData(
         seen.rows,
         seen.sample,
@@ -218,7 +218,10 @@ def _frame_columns(X: Array) -> list[str] | None:
 
     for name, kind in X.dtypes.items():
         if not (is_numeric_dtype(kind) or is_bool_dtype(kind)):
-            raise ValueError(no_numbers(str(name), "X"))
+            raise ValueError(
+                f"Column {str(name)!r} of X holds text, dates or objects, and a Dask frame must hold numbers; write it "
+                "to Parquet and open that with scne.open_rows, which reads such columns, or leave the column out."
+            )
     names = list(X.columns)
     return names if all(isinstance(name, str) for name in names) else None
 
@@ -325,12 +328,12 @@ def predict_lazily(model: "FittedRegressor", X: Array) -> Any:
     if _is_frame(X):
         pieces = X.to_delayed()
         lengths: Any = [np.nan] * len(pieces)
-        check_prediction_inputs(model, X._meta_nonempty)
+        check_prediction_inputs(model, X._meta_nonempty, model.fitted_.columns)
     elif isinstance(X, da.Array) and X.ndim == 2:
         if X.numblocks[1] > 1:
             raise ValueError(f"X is cut into {X.numblocks[1]} chunks of columns; pass X.rechunk({{1: -1}}).")
         pieces, lengths = _blocks(X), X.chunks[0]
-        check_prediction_inputs(model, np.zeros((1, X.shape[1])))
+        check_prediction_inputs(model, np.zeros((1, X.shape[1])), model.fitted_.columns)
     else:
         raise TypeError(f"X is a {type(X).__name__}, but it must be a Dask array of two dimensions or a data frame.")
     lean = copy.copy(model)

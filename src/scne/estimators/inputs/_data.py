@@ -1,27 +1,42 @@
 """The door: what users pass becomes rows, or a sentence says why not."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, validate_data
 
+from scne.estimators.inputs._frames import LearnedTable, checked_table, encoded_inputs, learn_table, needs_encoder
 from scne.estimators.inputs._weight_scale import SettledWeights, scaled_weights
-from scne.fitting import Checkpoint, MemoryPlan, TrainingData, check_target_sizes, refuse_unfit_arrays
+from scne.fitting import (
+    Checkpoint,
+    MemoryPlan,
+    TrainingData,
+    check_target_sizes,
+    check_threads,
+    refuse_masks,
+    refuse_unfit_arrays,
+)
 from scne.passes import DeviceEngine, Engine
-from scne.rows import Array, ArrayRows, WeightScale, all_finite, is_foreign
+from scne.rows import Array, ArrayRows, WeightScale, all_finite, is_foreign, is_frame, is_lazy, to_numpy
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from scne.rows import FileRows
+    from scne.rows import Encoder, FileRows
 
+_NUMBER_TYPES = (
+    "double",
+    "float",
+    "halffloat",
+    "bool",
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+)
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -68,6 +83,30 @@ class GivenRows:
     client: "Client | None" = None
 
 
+class KnownColumns(Protocol):
+    """The columns of a fit: `Columns` of a fitted model, or `FitColumns` of one that is being fitted."""
+
+    @property
+    def encoder(self) -> "Encoder | None":
+        """How they became numbers."""
+
+    @property
+    def means(self) -> NDArray[np.float64] | None:
+        """What stands for a missing number."""
+
+    @property
+    def data(self) -> dict[str, Any] | None:
+        """Of a fit on files, whose columns are found by their names."""
+
+
+class FitColumns(NamedTuple):
+    """What is known of the columns while validation rows are checked."""
+
+    encoder: "Encoder | None"
+    means: NDArray[np.float64] | None = None
+    data: dict[str, Any] | None = None
+
+
 def check_training_data(
     estimator: BaseEstimator,
     given: GivenRows,
@@ -111,15 +150,18 @@ def check_training_data(
             f"X is a {type(given.X).__name__} in the memory of this process; for a fit on a Dask cluster pass a Dask "
             "array or data frame, or rows in files (scne.open_rows)."
         )
-    X, y, sample_weight, X_val, y_val = given.X, given.y, given.sample_weight, given.X_val, given.y_val
-    checked = checked_rows(estimator, X, y, sample_weight, reset=True, engine=engine)
+    checked = checked_rows(estimator, given.X, given.y, given.sample_weight, None, engine=engine)
     rows = checked.rows
     if rows.n_rows < 2:
         raise ValueError(
             f"X has 1 sample (n_samples = 1), but {type(estimator).__name__} needs at least 2 rows to learn from."
         )
-    watched = None if X_val is None and y_val is None else watched_rows(estimator, X_val, y_val, rows)
+    learned = checked.learned
+    columns = FitColumns(None if learned is None else learned.encoder)
+    watched = watched_rows(estimator, given.X_val, given.y_val, rows, columns)
     names = getattr(estimator, "feature_names_in_", None)
+    if learned is not None:
+        names = learned.encoder.names
     search = rows
     if search_rows is not None and rows.n_rows > search_rows:
         from scne.rows import sample_positions
@@ -131,12 +173,14 @@ def check_training_data(
         watched,
         None if names is None else list(names),
         checked.flat_target,
+        encoder=columns.encoder,
+        statistics=None if learned is None else learned.statistics,
         weight_scale=checked.weight_scale,
     )
 
 
 def watched_rows(
-    estimator: BaseEstimator, X_val: Array | None, y_val: Array | None, rows: ArrayRows
+    estimator: BaseEstimator, X_val: Array | None, y_val: Array | None, rows: ArrayRows, columns: KnownColumns
 ) -> ArrayRows | None:
     """Validation rows that the user gave, checked against those of the fit."""
     if (X_val is None) != (y_val is None):
@@ -144,7 +188,7 @@ def watched_rows(
         raise ValueError(f"{passed} was passed without {missing}; validation rows need both.")
     if X_val is None:
         return None
-    watched = checked_rows(estimator, X_val, y_val, None, reset=False, suffix="_val").rows
+    watched = checked_rows(estimator, X_val, y_val, None, columns, suffix="_val").rows
     assert watched.targets is not None
     assert rows.targets is not None
     if watched.targets.shape[1] != rows.targets.shape[1]:
@@ -154,18 +198,32 @@ def watched_rows(
     return watched
 
 
-def check_prediction_inputs(estimator: BaseEstimator, X: Array) -> Any:
-    """Validate X (n, d) against the columns seen in fit."""
-    if is_foreign(X):
+def check_prediction_inputs(estimator: BaseEstimator, X: Array, columns: KnownColumns) -> Any:
+    """Inputs (n, d) of a prediction, validated against the columns seen in fit, and encoded where those were."""
+    if is_foreign(X) and columns.encoder is None:
         from scne.estimators.inputs._tensors import check_tensor_inputs
 
         return check_tensor_inputs(X, estimator.n_features_in_)
-    refuse_unfit_arrays("X", X)
-    with _naming_columns(X, "X"):
-        checked = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
-    if not all_finite(checked):
-        _refuse_gaps("X", checked, getattr(estimator, "feature_names_in_", None))
-    return checked
+    X = to_numpy(X) if is_foreign(X) else X
+    refuse_masks("X", X)
+    return _known_inputs(estimator, X, columns, "X")
+
+
+def _known_inputs(estimator: BaseEstimator, X: Array, columns: KnownColumns, argument: str) -> Any:
+    """Rows in memory as numbers, as the rows of the fit were; what was missing nowhere there is filled by its mean."""
+    if columns.encoder is not None:
+        threads = check_threads(getattr(estimator, "n_jobs", 1))
+        return encoded_inputs(estimator, X, columns.encoder, columns.data is not None, threads, argument)
+    if needs_encoder(X):
+        raise ValueError(_no_numbers(X, argument))
+    checked = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+    if all_finite(checked):
+        return checked
+    names = getattr(estimator, "feature_names_in_", None)
+    if columns.means is None or np.isinf(checked).any():
+        _refuse_gaps(argument, checked, names)
+    assert columns.means is not None
+    return np.where(np.isnan(checked), columns.means.astype(checked.dtype), checked)
 
 
 class CheckedRows(NamedTuple):
@@ -178,11 +236,14 @@ class CheckedRows(NamedTuple):
         Whether y had one dimension.
     weight_scale : WeightScale or None
         How weights became numbers of rows; None without weights, and for weights that were such numbers already.
+    learned : LearnedTable or None
+        Of a first fit on a table that is not plain numbers.
     """
 
     rows: ArrayRows
     flat_target: bool
     weight_scale: WeightScale | None
+    learned: LearnedTable | None = None
 
 
 def checked_rows(
@@ -190,57 +251,77 @@ def checked_rows(
     X: Array,
     y: Array | None,
     sample_weight: Array | None,
-    reset: bool,
+    columns: KnownColumns | None,
     suffix: str = "",
     engine: Engine | None = None,
     weight_scale: WeightScale | None = None,
 ) -> CheckedRows:
     """Arrays or frames as rows with targets, on the engine's device if they fit.
 
-    Weights become numbers of rows by `weight_scale`, or by a scale of their own.
+    `columns` are those of an earlier fit; None at a fit, which learns them here. Weights become numbers of rows by
+    `weight_scale`, or by a scale of their own.
     """
-    for name, values in (("X" + suffix, X), ("y" + suffix, y), ("sample_weight", sample_weight)):
+    argument, target = f"X{suffix}", f"y{suffix}"
+    refuse_masks(argument, X)
+    for name, values in ((target, y), ("sample_weight", sample_weight)):
         refuse_unfit_arrays(name, values)
-    check_target("y" + suffix, y)
-    with _naming_columns(X, "X" + suffix):
-        X, y = validate_data(
+    check_target(target, y)
+    raw = columns is not None or needs_encoder(X)
+    if raw:
+        targets = _targets_beside(estimator, X, y, target)
+        inputs = None if columns is None else _known_inputs(estimator, X, columns, argument)
+    else:
+        inputs, targets = validate_data(
             estimator,
             X,
             y,
-            reset=reset,
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
             multi_output=True,
             y_numeric=True,
         )
-    y = np.asarray(y, dtype=np.float64)
-    flat = y.ndim == 1
-    rows = ArrayRows(X, y[:, None] if flat else y)
-    check_target_sizes("y" + suffix, rows.targets)
-    if isinstance(engine, DeviceEngine):
-        rows = engine.placed(rows) or rows
-    if not all_finite(rows.inputs):
-        _refuse_gaps("X" + suffix, X, getattr(estimator, "feature_names_in_", None))
-    if sample_weight is None:
-        return CheckedRows(rows, flat, None)
-    weights, scale = _checked_weights(X, sample_weight, weight_scale)
-    if weights is not None and rows.host is not None:
-        assert isinstance(engine, DeviceEngine)
-        rows = replace(rows, weights=engine.put(weights), host=replace(rows.host, weights=weights))
-    else:
-        rows = replace(rows, weights=weights)
-    return CheckedRows(rows, flat, scale)
+    targets = np.asarray(targets, dtype=np.float64)
+    flat = targets.ndim == 1
+    targets = targets[:, None] if flat else targets
+    check_target_sizes(target, targets)
+    weights, scale = _checked_weights(len(targets), sample_weight, weight_scale)
+    if inputs is not None and isinstance(engine, DeviceEngine):
+        rows = engine.placed(ArrayRows(inputs, targets, weights))
+        if rows is not None and all_finite(rows.inputs):
+            return CheckedRows(rows, flat, scale)
+    if inputs is not None and all_finite(inputs):
+        return CheckedRows(ArrayRows(inputs, targets, weights), flat, scale)
+    if inputs is not None and np.isinf(inputs).any():
+        _refuse_gaps(argument, inputs, getattr(estimator, "feature_names_in_", None))
+    table = checked_table(estimator, X if inputs is None or is_frame(X) else inputs, argument, reset=True)
+    by_position = not hasattr(estimator, "feature_names_in_")
+    learned = learn_table(table, targets, weights, by_position, check_threads(estimator.n_jobs))
+    return CheckedRows(ArrayRows(learned.inputs, targets, weights), flat, scale, learned)
+
+
+def _targets_beside(estimator: BaseEstimator, X: Array, y: Array | None, name: str) -> Any:
+    """Targets of rows that scikit-learn does not look at."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires {name} to be passed, but the target {name} is None.")
+    targets = check_array(y, ensure_2d=False, ensure_all_finite=False, dtype="numeric", input_name=name)
+    if targets.ndim > 2:
+        raise ValueError(f"{name} has {targets.ndim} dimensions, but it must have one or two.")
+    if not is_lazy(X):
+        check_consistent_length(X if hasattr(X, "__len__") else np.asarray(X), targets)
+    return targets
 
 
 def _checked_weights(
-    X: np.ndarray, sample_weight: Array | None, known: WeightScale | None
+    n_rows: int, sample_weight: Array | None, known: WeightScale | None
 ) -> tuple[NDArray[np.float64] | None, WeightScale | None]:
+    if sample_weight is None:
+        return None, None
     if isinstance(sample_weight, SettledWeights):
         return sample_weight.values, None
     held = np.asarray(sample_weight)
     if held.ndim and not held.any():
         raise ValueError("sample_weight is zero for every row; at least one row must count (non-zero weight).")
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights = _check_sample_weight(sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True)
     # Numbers in single precision are whole multiples of each other only so far.
     scaled = scaled_weights(weights.astype(held.dtype) if held.dtype.kind == "f" else weights, known)
     return scaled.values, scaled.scale
@@ -282,55 +363,13 @@ def check_target(name: str, y: Array | None) -> None:
         _refuse_gaps(name, numbers.reshape(len(numbers), -1), None)
 
 
-@contextmanager
-def _naming_columns(X: Array, argument: str) -> Iterator[None]:
-    """Turn conversion errors into a sentence that names the argument, and in a frame the column."""
-    if type(X).__name__ == "LazyFrame":
-        raise TypeError(f"{argument} is a lazy frame, whose rows are not read yet; pass {argument}.collect() instead.")
-    # Some frames turn dates into numbers without a word: nanoseconds since 1970 are no feature.
-    dated = _first_date_column(X) if hasattr(X, "dtypes") else None
-    if dated is not None:
-        raise ValueError(no_numbers(dated, argument))
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        name = _first_text_column(X)
-        if name is not None:
-            raise ValueError(no_numbers(name, argument)) from error
-        if "could not convert string to float" in str(error):
-            raise ValueError(f"{argument} holds text, but its columns must be numbers: {error}.") from error
-        raise
+def _no_numbers(X: Array, argument: str) -> str:
+    """The sentence for rows with text or dates, for a model that was fitted on numbers alone."""
+    from scne.rows import frame_table, has_only_numbers
 
-
-def no_numbers(column: str, argument: str) -> str:
-    """The sentence for a column that holds no numbers."""
-    return (
-        f"Column {column!r} of {argument} holds text, dates or objects, not numbers; encode it first (for example with "
-        "sklearn.preprocessing.OneHotEncoder) or leave it out."
-    )
-
-
-def _column_names(X: Array) -> list[Any]:
-    names = getattr(X, "column_names", None)
-    names = getattr(X, "columns", None) if names is None else names
-    return [] if names is None else list(names)
-
-
-def _first_date_column(X: Array) -> str | None:
-    for name, kind in zip(_column_names(X), X.dtypes, strict=False):
-        if str(kind).lower().startswith(("date", "time", "duration")):
-            return str(name)
-    return None
-
-
-def _first_text_column(X: Array) -> str | None:
-    for name in _column_names(X):
-        values = np.asarray(X[name])
-        if values.dtype.kind in "mM":
-            return str(name)
-        if values.dtype.kind in "OUST":
-            try:
-                values.astype(np.float64)
-            except (ValueError, TypeError):
-                return str(name)
-    return None
+    where = argument
+    if is_frame(X):
+        table = frame_table(X, argument)
+        unfit = [name for name in table.column_names if not has_only_numbers(table.select([name]))]
+        where = f"Column {unfit[0]!r} of {argument}" if unfit else argument
+    return f"{where} holds text, dates or objects, but the model was fitted on numbers alone; pass numbers there."

@@ -90,8 +90,8 @@ def training_files(
     encoder = learned.encoder
     if learned.source.n_rows < 2:
         raise ValueError(f"{files.path} holds 1 row, but a fit needs at least 2.")
-    estimator.n_features_in_ = len(encoder.names)
-    estimator.feature_names_in_ = np.array(encoder.names, dtype=object)
+    estimator.n_features_in_ = len(encoder.inputs)
+    estimator.feature_names_in_ = np.array(encoder.inputs, dtype=object)
     groups = tuple(FeatureGroup(name, columns) for name, columns in encoder.groups.items())
     return TrainingData(
         rows=learned.source,

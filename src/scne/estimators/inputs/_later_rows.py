@@ -54,7 +54,9 @@ def later_rows(
 
 def _rows_in_memory(model: "FittedRegressor", given: GivenRows, weight_scale: WeightScale | None) -> CheckedRows:
     if not is_foreign(given.X):
-        return checked_rows(model, given.X, given.y, given.sample_weight, reset=False, weight_scale=weight_scale)
+        return checked_rows(
+            model, given.X, given.y, given.sample_weight, model.fitted_.columns, weight_scale=weight_scale
+        )
     from scne.estimators.inputs._tensors import check_tensors
 
     # That door gives the columns that it sees to the estimator: to a copy, since the model knows its own.

@@ -31,7 +31,7 @@ def rows_to_shuffle(
     if is_file_rows(X):
         rows = _file_rows(model, X, y, sample_weight, max_rows, seed)
     else:
-        rows = checked_rows(model, X, y, sample_weight, reset=False).rows
+        rows = checked_rows(model, X, y, sample_weight, model.fitted_.columns).rows
         if max_rows is not None and rows.n_rows > max_rows:
             from scne.rows import sample_positions
 

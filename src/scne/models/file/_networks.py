@@ -58,6 +58,8 @@ def store_networks(model: FittedNetworks, is_ensemble: bool, with_system: bool) 
         record, more = _store_ensemble(model)
         document |= record
         tensors |= more
+    if model.columns.means is not None:
+        tensors["column_means"] = model.columns.means
     document |= store_weight_scale(model.weight_scale)
     if with_system:
         document["system"], sums = store_system("system", model.sums)
@@ -144,7 +146,13 @@ def read_networks(
     own_groups = {member.name: member.layer.columns for member in members} if has_groups else {}
     groups = _read_column_groups(document, shelf, n_columns, own_groups) if is_ensemble else {}
     return FittedNetworks(
-        Columns(n_columns, None if names is None else tuple(names), groups, flat_target),
+        Columns(
+            n_columns,
+            None if names is None else tuple(names),
+            groups,
+            flat_target,
+            means=shelf.take_if_there("column_means", n_columns),
+        ),
         members,
         solved,
         target_scaling,
