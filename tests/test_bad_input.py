@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import scipy.sparse
 from ensembles import plain_ensemble
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -44,12 +43,8 @@ TEXT = ["calm"] * 30
 
 # what is wrong -> (arguments of fit, the error, words that its message must hold)
 ROWS = {
-    "NaN in X": ((spoiled(X, np.nan, 4, 1), Y), ValueError, ["X", "NaN", "column 1", "row 4"]),
     "infinity in X": ((spoiled(X, np.inf, 4, 2), Y), ValueError, ["X", "inf", "column 2", "row 4"]),
     "minus infinity in X": ((spoiled(X, -np.inf, 0, 0), Y), ValueError, ["X", "inf", "column 0"]),
-    "NaN in a frame": ((pandas_frame(PRES=np.nan), Y), ValueError, ["X", "NaN", "'PRES'", "30 of its 30"]),
-    "NaN in a polars frame": ((polars_frame(SO2=[np.nan] * 30), Y), ValueError, ["X", "NaN", "'SO2'"]),
-    "null in a polars frame": ((polars_frame(SO2=[None] + [1.0] * 29), Y), ValueError, ["X", "NaN", "'SO2'"]),
     "NaN in y": ((X, spoiled(Y, np.nan, 3)), ValueError, ["y", "NaN"]),
     "infinity in y": ((X, spoiled(Y, np.inf, 3)), ValueError, ["y", "inf"]),
     "NaN in one output": ((X, spoiled(np.column_stack([Y, Y]), np.nan, 3, 1)), ValueError, ["y", "NaN"]),
@@ -61,16 +56,15 @@ ROWS = {
     "y of three dimensions": ((X, np.ones((30, 2, 2))), ValueError, ["dim 3"]),
     "no y": ((X, None), ValueError, ["y", "None"]),
     "text in y": ((X, np.array(TEXT)), ValueError, ["y", "calm"]),
-    "text in an array": ((np.array([["a", "b"]] * 30), Y), ValueError, ["X", "'a'"]),
-    "text in an object array": ((np.array([[1, "calm"]] * 30, dtype=object), Y), ValueError, ["X", "calm"]),
-    "a sparse matrix": ((scipy.sparse.csr_matrix(X), Y), TypeError, ["Sparse", "dense"]),
+    "objects of several kinds": ((pandas_frame(wind=[1, "calm"] * 15), Y), ValueError, ["'wind'", "X", "int", "str"]),
+    "lists in a frame": ((pandas_frame(wind=[[1, 2]] * 30), Y), ValueError, ["'wind'", "X", "list"]),
+    "two columns of one name": (
+        (pandas_frame(wind=TEXT).set_axis(["a", "b", "a", "c"], axis=1), Y),
+        ValueError,
+        ["X", "'a'", "name"],
+    ),
+    "nothing but constants and gaps": ((pd.DataFrame({"a": [np.nan] * 30, "b": [None] * 30}), Y), ValueError, ["X"]),
     "complex numbers": ((X + 1j, Y), ValueError, ["Complex"]),
-    "text in a frame": ((pandas_frame(wind=TEXT), Y), ValueError, ["'wind'", "X", "text"]),
-    "text in a polars frame": ((polars_frame(wind=TEXT), Y), ValueError, ["'wind'", "X", "text"]),
-    "categories in a frame": ((pandas_frame(wind=pd.Categorical(TEXT)), Y), ValueError, ["'wind'", "X"]),
-    "dates in a frame": ((pandas_frame(day=pd.Timestamp("2016-03-01")), Y), ValueError, ["'day'", "X"]),
-    "dates in a polars frame": ((polars_frame(day=pd.date_range("2016-03-01", periods=30)), Y), ValueError, ["'day'"]),
-    "a lazy frame": ((polars_frame().lazy(), Y), TypeError, ["X", "lazy", "collect()"]),
     "weights that do not match": ((X, Y, np.ones(29)), ValueError, ["sample_weight", "(29,)", "(30,)"]),
     "weights of two dimensions": ((X, Y, np.ones((30, 2))), ValueError, ["ample", "weights", "1D"]),
     "weights that are all zero": ((X, Y, np.zeros(30)), ValueError, ["sample_weight", "zero"]),
@@ -83,7 +77,7 @@ WATCHED = {
     "y_val without X_val": ({"y_val": Y}, ["X_val", "y_val"]),
     "too few columns in X_val": ({"X_val": X[:, :2], "y_val": Y}, ["2 features", "3 features"]),
     "more outputs in y_val": ({"X_val": X, "y_val": np.column_stack([Y, Y])}, ["y_val", "2 outputs", "1"]),
-    "NaN in X_val": ({"X_val": spoiled(X, np.nan, 4, 1), "y_val": Y}, ["X_val", "NaN", "column 1"]),
+    "infinity in X_val": ({"X_val": spoiled(X, np.inf, 4, 1), "y_val": Y}, ["X_val", "inf", "column 1"]),
     "NaN in y_val": ({"X_val": X, "y_val": spoiled(Y, np.nan, 4)}, ["y_val", "NaN"]),
 }
 
@@ -374,10 +368,7 @@ PREDICTIONS = {
     "too many columns": (np.hstack([X, X]), ValueError, ["X", "6 features", "3 features"]),
     "one row without its dimension": (X[0], ValueError, ["2D array", "1D array"]),
     "no rows": (X[:0], ValueError, ["0 sample"]),
-    "NaN": (spoiled(X, np.nan, 4, 1), ValueError, ["X", "NaN", "column 1", "row 4"]),
     "infinity": (spoiled(X, np.inf, 4, 1), ValueError, ["X", "inf", "column 1"]),
-    "a lazy frame": (polars_frame().lazy(), TypeError, ["X", "lazy", "collect()"]),
-    "a sparse matrix": (scipy.sparse.csr_matrix(X), TypeError, ["Sparse"]),
 }
 
 

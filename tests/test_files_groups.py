@@ -24,9 +24,15 @@ def test_names_and_patterns(songs):
         "cov": ("timbre_cov_1", "timbre_cov_2"),
         "rest": ("loudness", "timbre_avg_1", "timbre_cov_1", "x[0]"),
     }
-    assert rows.input_names == ("timbre_avg_1", "timbre_cov_1", "timbre_cov_2", "loudness", "x[0]")
     assert rows.guessed_groups is None
-    assert "timbre_avg_2" not in rows.schema.names
+
+
+def test_a_column_in_no_group_is_an_input_all_the_same(songs):
+    rows = open_rows(songs, target="year", groups={"cov": ["timbre_cov_*"]})
+    assert rows.input_names == open_rows(songs, target="year").input_names
+    assert open_rows(songs, target="year", groups={"cov": ["timbre_cov_*"]}, ignore="loudness").input_names == tuple(
+        name for name in rows.input_names if name != "loudness"
+    )
 
 
 def test_a_pattern_never_takes_the_target(songs):

@@ -1,6 +1,6 @@
 """Classification: an ensemble on indicators of classes, and calibrated probabilities."""
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -324,6 +324,13 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
                 "smaller decorrelation."
             )
         return fit_map(outputs, codes, weights, seen=True)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "probability_map_")

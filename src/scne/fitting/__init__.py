@@ -18,6 +18,7 @@ from scne.fitting._checks import (
     check_target_sizes,
     check_threads,
     open_engine,
+    physical_memory,
     refuse_masks,
     refuse_unfit_arrays,
 )
@@ -125,6 +126,7 @@ __all__ = [
     "mean_output",
     "one_hot",
     "open_engine",
+    "physical_memory",
     "placed",
     "plan_memory",
     "probabilities",

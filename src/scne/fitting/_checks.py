@@ -132,6 +132,14 @@ MOST_VALUES = 1_000
 LARGEST_SCOPE, LARGEST_RIDGE = 1e9, 1e100
 
 
+def physical_memory() -> float:
+    """Bytes of the machine's memory; infinity where it does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
+
+
 def check_gram_fits(sizes: Sequence[int], matrix_free: bool = False) -> None:
     """Refuse networks whose Gram matrix the machine cannot hold.
 
@@ -151,11 +159,7 @@ def check_gram_fits(sizes: Sequence[int], matrix_free: bool = False) -> None:
     ValueError: 5,000 network(s) of up to 100,000 nodes have a Gram matrix of ... GB, but this machine has ... GB ...
     """
     squares = sum(size**2 for size in sizes) if matrix_free else sum(sizes) ** 2
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        # A machine that does not say.
-        return
+    memory = physical_memory()
     # The matrix itself, and the factor that solves for the weights.
     if 16 * squares <= memory:
         return

@@ -61,10 +61,11 @@ def is_frame(X: object) -> bool:
     >>> is_frame(pa.table({"a": [1]})), is_frame(pa.chunked_array([[1]])), is_frame(np.zeros((2, 2)))
     (True, False, False)
     """
+    if is_lazy(X):
+        return True
     # Series and columns speak Arrow's interface as well, but have no columns of their own.
-    named = any(hasattr(X, name) for name in ("columns", "column_names", "schema"))
-    spoken = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")
-    return is_lazy(X) or (named and any(hasattr(X, name) for name in spoken))
+    spoken = any(hasattr(X, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__"))
+    return spoken and any(hasattr(X, name) for name in ("columns", "column_names", "schema"))
 
 
 def namespace_of(array: Array) -> ModuleType:

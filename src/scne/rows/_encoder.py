@@ -19,6 +19,7 @@ from scne.rows._schemas import kind_of, plain_type
 from scne.rows._settled_types import FittedColumn
 from scne.rows._type_changes import changed_type, converted, read_type
 
+_WRITTEN_NUMBERS = 1 << 16
 _WORDS = {"number": "numbers", "flag": "true or false", "category": "text", "date": "dates"}
 
 
@@ -116,11 +117,18 @@ class Encoder:
             raise error.at(f"row {start + error.row} of {argument}") from None
 
     def _fill(self, batch: pa.RecordBatch | pa.Table, out: NDArray[np.float64]) -> None:
+        read = []
         for encoding, span in spans(self.encodings):
             array = _column(batch, encoding, self.columns[encoding.column])
             if self.missing == "refuse":
                 refuse_missing(encoding.column, array)
-            encoding.encode(array, out[:, span])
+            read.append((encoding, span, encoding.read(array)))
+        # So few rows at a time that they stay in the cache while column after column is written to them.
+        step = max(64, _WRITTEN_NUMBERS // max(1, out.shape[1]))
+        for start in range(0, len(out), step):
+            rows = slice(start, start + step)
+            for encoding, span, columns in read:
+                encoding.write(tuple(column[rows] for column in columns), out[rows, span])
 
     def read_table(self, table: pa.Table, argument: str) -> pa.Table:
         """The columns that are encoded, of a table in memory, in the types that they had in the fit.

@@ -1,6 +1,7 @@
 """Encodings: how one column of a table becomes columns of numbers.
 
-Each is a small frozen record of what was learned, with `encode`, which fills its columns of a float64 matrix.
+Each is a small frozen record of what was learned. `read` takes what it needs of an Arrow column, in one or more arrays
+of the column's length; `write` fills its columns of a float64 matrix from them, or from a few rows of them.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +16,9 @@ from numpy.typing import NDArray
 
 from scne.rows._batches import missing_in, numbers
 from scne.rows._data_error import DataError
+
+# Arrays of a column's length: numbers, marks of what is missing, or codes.
+Columns: TypeAlias = tuple[np.ndarray, ...]
 
 
 @dataclass(frozen=True)
@@ -41,13 +45,18 @@ class NumberEncoding:
         """Names of the encoded columns."""
         return (self.column, f"{self.column} missing") if self.indicator else (self.column,)
 
-    def encode(self, array: pa.Array, out: NDArray[np.float64]) -> None:
-        """Fill `out`, of shape (n, number of names)."""
+    def read(self, array: pa.Array) -> Columns:
+        """The values, and with an indicator where they are missing."""
         values = numbers(array)
         missing = missing_in(values, self.column)
-        out[:, 0] = values if missing is None else np.where(missing, self.fill, values)
-        if self.indicator:
-            out[:, 1] = 0.0 if missing is None else missing
+        filled = values if missing is None else np.where(missing, self.fill, values)
+        if not self.indicator:
+            return (filled,)
+        return filled, np.zeros(len(values), dtype=bool) if missing is None else missing
+
+    def write(self, columns: Columns, out: NDArray[np.float64]) -> None:
+        """Fill `out`, of shape (n, number of names)."""
+        _write_columns(columns, out)
 
 
 @dataclass(frozen=True)
@@ -84,13 +93,17 @@ class DateEncoding:
         parts = tuple(f"{self.column}.{part}" for part in self.parts)
         return (*parts, f"{self.column} missing") if self.indicator else parts
 
-    def encode(self, array: pa.Array, out: NDArray[np.float64]) -> None:
-        """Fill `out`, of shape (n, number of names)."""
+    def read(self, array: pa.Array) -> Columns:
+        """The calendar parts, and with an indicator where they are missing."""
         missing = array.is_null().to_numpy(zero_copy_only=False)
-        for position, (part, fill) in enumerate(zip(self.parts, self.fills, strict=True)):
-            out[:, position] = np.where(missing, fill, calendar_part(self.column, array, part))
-        if self.indicator:
-            out[:, -1] = missing
+        parts = []
+        for part, fill in zip(self.parts, self.fills, strict=True):
+            parts.append(np.where(missing, fill, calendar_part(self.column, array, part)))
+        return (*parts, missing) if self.indicator else tuple(parts)
+
+    def write(self, columns: Columns, out: NDArray[np.float64]) -> None:
+        """Fill `out`, of shape (n, number of names)."""
+        _write_columns(columns, out)
 
 
 @dataclass(frozen=True)
@@ -122,17 +135,27 @@ class CategoryEncoding:
         levels = tuple(f"{self.column}={level}" for level in self.levels)
         return (*levels, *[f"{self.column} missing"] * self.missing, *[f"{self.column} other"] * self.other)
 
-    def encode(self, array: pa.Array, out: NDArray[np.float64]) -> None:
-        """Fill `out`, of shape (n, number of names)."""
+    def read(self, array: pa.Array) -> Columns:
+        """The column in which each row has its one; -1 where it has none."""
         k = len(self.levels)
-        out[:] = 0.0
         other = k + self.missing if self.other else -1
         places = pc.index_in(array.cast(pa.string()), value_set=pa.array(self.levels, pa.string()))
         codes = places.fill_null(other).to_numpy(zero_copy_only=False).astype(np.intp)
         if self.missing and array.null_count:
             codes[array.is_null().to_numpy(zero_copy_only=False)] = k
+        return (codes,)
+
+    def write(self, columns: Columns, out: NDArray[np.float64]) -> None:
+        """Fill `out`, of shape (n, number of names)."""
+        codes = columns[0]
+        out[:] = 0.0
         rows = np.flatnonzero(codes >= 0)
         out[rows, codes[rows]] = 1.0
+
+
+def _write_columns(columns: Columns, out: NDArray[np.float64]) -> None:
+    for place, values in enumerate(columns):
+        out[:, place] = values
 
 
 ColumnEncoding: TypeAlias = NumberEncoding | FlagEncoding | DateEncoding | CategoryEncoding

@@ -93,7 +93,8 @@ def open_rows(
     names = list(unified.types)
     left_out = _names(ignore)
     if like is None:
-        left_out += nameless(path, unified, left_out)
+        named = [column for wanted in (groups or {}).values() for column in _names(wanted)]
+        left_out += nameless(path, unified, [*left_out, *named])
     roles = assign_columns(path, names, _names(target), groups, weight, _names(keys), left_out, like)
     _check_kinds(path, names, kinds or {})
     needed = set(roles.all)

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, validate_data
 
-from scne.estimators.inputs._frames import LearnedTable, checked_table, encoded_inputs, learn_table, needs_encoder
+from scne.estimators.inputs._frames import (
+    LearnedTable,
+    checked_table,
+    dense,
+    encoded_inputs,
+    learn_table,
+    needs_encoder,
+)
 from scne.estimators.inputs._weight_scale import SettledWeights, scaled_weights
 from scne.fitting import (
     Checkpoint,
@@ -204,7 +211,7 @@ def check_prediction_inputs(estimator: BaseEstimator, X: Array, columns: KnownCo
         from scne.estimators.inputs._tensors import check_tensor_inputs
 
         return check_tensor_inputs(X, estimator.n_features_in_)
-    X = to_numpy(X) if is_foreign(X) else X
+    X = to_numpy(X) if is_foreign(X) else dense(X, "X")
     refuse_masks("X", X)
     return _known_inputs(estimator, X, columns, "X")
 
@@ -262,6 +269,7 @@ def checked_rows(
     `weight_scale`, or by a scale of their own.
     """
     argument, target = f"X{suffix}", f"y{suffix}"
+    X = dense(X, argument)
     refuse_masks(argument, X)
     for name, values in ((target, y), ("sample_weight", sample_weight)):
         refuse_unfit_arrays(name, values)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from scne.fitting import BlockStatistics
+from scne.fitting import BlockStatistics, physical_memory
 from scne.passes import ThreadEngine, announce, stripe_rows
 from scne.rows import is_frame, is_lazy
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from scne.rows import Encoder, EncoderLearner, RawRows
 
-# Rows that are encoded at a time, so that what a text column takes on its way stays in the cache.
-_PIECE_ROWS = 16_384
+# Rows that are encoded at a time by each thread.
+_PIECE_ROWS = 32_768
 
 
 class LearnedTable(NamedTuple):
@@ -63,6 +63,27 @@ def needs_encoder(X: object) -> bool:
     except TypeError:
         return False
     return values.dtype.kind in "mM" and values.ndim == 2
+
+
+def dense(X: Any, argument: str) -> Any:
+    """A sparse matrix with its zeros, if memory holds them; everything else as it is.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> dense(csr_array([[0.0, 2.0]]), "X")
+    array([[0., 2.]])
+    """
+    if not (hasattr(X, "toarray") and hasattr(X, "nnz")):
+        return X
+    needed, there = 8.0 * X.shape[0] * X.shape[1], physical_memory()
+    if needed > there / 2:
+        raise ValueError(
+            f"{argument} is a sparse matrix of {X.shape[0]:,} x {X.shape[1]:,}, which takes {needed / 1e9:,.1f} GB "
+            f"with its zeros, and this machine has {there / 1e9:,.1f} GB; reduce its columns first, for example with "
+            "sklearn.decomposition.TruncatedSVD."
+        )
+    return X.toarray()
 
 
 def checked_table(estimator: BaseEstimator, X: Any, argument: str, reset: bool) -> "pa.Table":
@@ -128,7 +149,8 @@ def encoded(table: "pa.Table", encoder: "Encoder", threads: int, argument: str =
     out = np.empty((batch.num_rows, len(encoder.names)))
 
     def fill(start: int) -> None:
-        encoder.transform_into(batch.slice(start, _PIECE_ROWS), out[start : start + _PIECE_ROWS], start, argument)
+        rows = slice(start, start + _PIECE_ROWS)
+        encoder.transform_into(batch.slice(start, _PIECE_ROWS), out[rows], start, argument)
 
     with ThreadEngine(threads) as engine:
         for _ in engine.map(fill, list(range(0, batch.num_rows, _PIECE_ROWS))):
