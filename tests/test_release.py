@@ -170,6 +170,38 @@ def test_the_wheel_of_the_sdist_is_the_wheel(sdist, wheel, tmp_path):
         }
 
 
+BLOCKS = """
+import importlib.util, re, sys
+import numpy as np
+import pyarrow.parquet as pq
+
+assert importlib.util.find_spec("pandas") is None, "this is no base install"
+from scne.datasets import load_beijing_air
+
+table = load_beijing_air(as_frame=True).frame.slice(0, 2_000)
+wind = ["N" if value > 0 else "S" for value in table["wind_north"].to_pylist()]
+pq.write_table(table.append_column("wd", [wind]), "air.parquet")
+X = np.random.default_rng(0).uniform(size=(200, 2))
+names = {"__name__": "__main__", "X": X, "y": X.sum(axis=1)}
+later = "import scne; X_new, y_new = scne.open_rows('air.parquet', target='PM2.5', groups=rows.groups), None"
+for block in re.findall(r"^```python\\n(.*?)^```", open(sys.argv[1], encoding="utf-8").read(), re.M | re.S):
+    exec(block, names)
+    if "rows" in names:
+        exec(later, names)
+print("all ran")
+"""
+
+
+@pytest.mark.slow
+def test_the_blocks_of_the_readme_run_after_its_own_install(wheel, tmp_path):
+    """In an environment of their own, with the package, what it depends on, and no extra."""
+    home = tmp_path / "environment"
+    venv.create(home, with_pip=True)
+    python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
+    run(python, "-m", "pip", "install", "--quiet", wheel, cwd=tmp_path)
+    assert "all ran" in run(python, "-c", BLOCKS, ROOT / "README.md", cwd=tmp_path, PYTHONPATH="")
+
+
 @pytest.mark.slow
 def test_the_wheel_installs_and_runs_by_itself(wheel, tmp_path):
     home = tmp_path / "environment"

@@ -18,7 +18,6 @@ from scne import (
 from scne.datasets import load_beijing_air
 
 air = load_beijing_air(as_frame=True)
-train, test = slice(0, air.n_train), slice(air.n_train, None)
 air.groups
 
 # %%
@@ -26,8 +25,8 @@ air.groups
 base = SCNRegressor(60, scaling="standard", validation_fraction=0.2, search_rows=5_000)
 model = SCNERegressor(
     base, groups=air.groups, networks="per group", trend="none", random_state=0
-).fit(air.data[train], air.target[train])
-print(f"R^2 on the later year {model.score(air.data[test], air.target[test]):.3f}")
+).fit(air.X_train, air.y_train)
+print(f"R^2 on the later year {model.score(air.X_test, air.y_test):.3f}")
 print(f"nodes {model.n_hidden_}, lambda {model.decorrelation_:.3f} of at most 1.5")
 
 # %%
@@ -38,8 +37,8 @@ GroupContributionDisplay.from_estimator(model)
 # Shuffling columns of the test rows asks something else: how much this model uses them.
 GroupContributionDisplay.from_estimator(
     model,
-    air.data[test][:3000],
-    air.target[test][:3000],
+    air.X_test[:3000],
+    air.y_test[:3000],
     kind="columns",
     largest=8,
     random_state=0,
@@ -47,4 +46,4 @@ GroupContributionDisplay.from_estimator(
 
 # %%
 # Near the joint fit networks are terms of a sum, not opinions on the same thing, and their outputs agree little.
-MemberCorrelationDisplay.from_estimator(model, air.data[test])
+MemberCorrelationDisplay.from_estimator(model, air.X_test)

@@ -45,13 +45,14 @@ def load_beijing_air(*, return_X_y: bool = False, as_frame: bool = False) -> Any
     return_X_y : bool, default=False
         Return ``(data, target)`` only.
     as_frame : bool, default=False
-        Give pandas objects instead of arrays.
+        Give frames instead of arrays: those of pandas, or Arrow tables where pandas is not installed.
 
     Returns
     -------
     Bunch
         ``data`` (33114, 15), ``target`` (33114,), ``feature_names``, ``target_names``, ``groups`` (name to column
-        names), ``n_train`` (rows before March 2016, which come first), ``DESCR``, and ``frame`` when as_frame is set.
+        names), ``n_train`` (rows before March 2016, which come first), the same rows apart as ``X_train``, ``y_train``,
+        ``X_test``, ``y_test``, ``DESCR``, and ``frame`` when as_frame is set.
 
     Examples
     --------
