@@ -59,7 +59,7 @@ def store_networks(model: FittedNetworks, is_ensemble: bool, with_system: bool) 
         document |= record
         tensors |= more
     if model.columns.means is not None:
-        tensors["column_means"] = model.columns.means
+        tensors["column_means"], document["column_means"] = model.columns.means, True
     document |= store_weight_scale(model.weight_scale)
     if with_system:
         document["system"], sums = store_system("system", model.sums)
@@ -151,7 +151,8 @@ def read_networks(
             None if names is None else tuple(names),
             groups,
             flat_target,
-            means=shelf.take_if_there("column_means", n_columns),
+            # Younger than the format.
+            means=shelf.take("column_means", n_columns) if document.get("column_means") is True else None,
         ),
         members,
         solved,
