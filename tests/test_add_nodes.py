@@ -306,8 +306,8 @@ def test_models_that_cannot_grow_say_so(tmp_path):
     X, y = make_rows()
     with pytest.raises(NotFittedError):
         SCNRegressor().add_nodes(3, X, y)
-    free = plain_ensemble(RVFLRegressor(5), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1)
-    refused(free.fit(X, y), "matrix_free is True", 3, X, y)
+    free = plain_ensemble(RVFLRegressor(5), n_estimators=2, solver="matrix-free cg", decorrelation=0.5, ridge=0.1)
+    refused(free.fit(X, y), "solver is 'matrix-free cg'", 3, X, y)
     # Without its system a model of a file can grow, because the sums are made anew.
     model = copy.deepcopy(MODELS["scne"]).set_params(random_state=0).fit(X, y)
     model.save(tmp_path / "m.scne")

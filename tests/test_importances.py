@@ -200,8 +200,9 @@ def test_group_importances_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="one network"):
         _ = one.group_importances_
     assert not hasattr(one, "group_importances_")
-    free = DNNERegressor(RVFLRegressor(5), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1).fit(X, y)
-    with pytest.raises(ValueError, match="matrix_free=True"):
+    settings = dict(n_estimators=2, solver="matrix-free cg", decorrelation=0.5, ridge=0.1)
+    free = DNNERegressor(RVFLRegressor(5), **settings).fit(X, y)
+    with pytest.raises(ValueError, match="matrix-free solver"):
         _ = free.group_importances_
     assert not hasattr(free, "group_importances_")
     assert not hasattr(free, "admissible_nodes_")

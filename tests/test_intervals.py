@@ -148,7 +148,7 @@ def test_without_a_gram_matrix_rows_from_the_user_calibrate_and_a_fraction_does_
     X, y = make_rows(300, 9)
     V, v = make_rows(200, 10)
     base = SCNRegressor(8, **small, validation_fraction=0.3)
-    model = plain_ensemble(base, groups=GROUPS, matrix_free=True, decorrelation=0.5, ridge=0.1, random_state=0)
+    model = plain_ensemble(base, groups=GROUPS, solver="matrix-free cg", decorrelation=0.5, ridge=0.1, random_state=0)
     assert model.fit(X, y).calibration_ is None
     model.fit(X, y, X_val=V, y_val=v)
     np.testing.assert_allclose(model.calibration_[:, 0], np.sort(np.abs(model.predict(V) - v)), rtol=1e-12)

@@ -41,7 +41,7 @@ ESTIMATORS = {
         RVFLRegressor(8), groups={"x": 0, "y": {1, 2}}, ridge={"y": 0.1, "x": np.float64(1)}, random_state=5
     ),
     "scne without a matrix": plain_ensemble(
-        RVFLRegressor(8), n_estimators=3, matrix_free=True, decorrelation=0.5, ridge=0.1, random_state=5
+        RVFLRegressor(8), n_estimators=3, solver="matrix-free cg", decorrelation=0.5, ridge=0.1, random_state=5
     ),
 }
 every = pytest.mark.parametrize("name", ESTIMATORS)

@@ -424,12 +424,12 @@ def test_a_model_without_its_system_says_how_to_keep_it(tmp_path):
         fitted(name).save(tmp_path / "m.scne")
         refused(scne.load(tmp_path / "m.scne"), match, X, y)
     matrix_free = plain_ensemble(
-        RVFLRegressor(5), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1, random_state=0
+        RVFLRegressor(5), n_estimators=2, solver="matrix-free cg", decorrelation=0.5, ridge=0.1, random_state=0
     )
     with pytest.raises(AttributeError) as refusal:
         matrix_free.partial_fit(X, y)
-    assert "use matrix_free=False" in str(refusal.value.__cause__)
-    refused(matrix_free.fit(X, y).set_params(matrix_free=False), "fitted with matrix_free=True", X, y)
+    assert "use solver='cg'" in str(refusal.value.__cause__)
+    refused(matrix_free.fit(X, y).set_params(solver="cg"), "fitted by a matrix-free solver", X, y)
 
 
 @pytest.mark.parametrize("name", ["scne beside a trend", "scn", "dnne", "rvfl"])

@@ -80,8 +80,8 @@ class FittedAttributes:
         check_is_fitted(self)
         if self.fitted_.sums is None:
             raise NotHeldError(
-                f"This {type(self).__name__} holds no Gram matrix: it was fitted with matrix_free=True, or loaded from "
-                "a file that was saved without it (save with with_system=True, or keep it with pickle or joblib)."
+                f"This {type(self).__name__} holds no Gram matrix: it was fitted by a matrix-free solver, or loaded "
+                "from a file that was saved without it (save with with_system=True, or keep it with pickle or joblib)."
             )
         return self.fitted_
 

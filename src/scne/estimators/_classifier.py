@@ -57,10 +57,9 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         `validation_fraction`. Its targets are the indicators: target_scaling="standard" lets rare classes count as much
         as others when nodes are searched.
     groups, n_estimators, networks, trend, solver, decorrelation, ridge : see `SCNERegressor`
-        lambda and the ridge are chosen by squared error, as there. A single network is n_estimators=1.
+        lambda and the ridge are chosen by squared error, as there. A single network is n_estimators=1. With a
+        matrix-free solver no row is judged by weights that have not seen it (see `estimator`), unless X_val is given.
     member_weights, max_iter, tol : see `SCNERegressor`
-    matrix_free : see `SCNERegressor`
-        With it no row is judged by weights that have not seen it (see `estimator`), unless X_val is given.
     class_weight : dict, "balanced" or None, default=None
         What a row counts, by its label, beside its sample weight; "balanced" makes all classes count the same.
         Weights of classes set proportions: the sum of all weights stays what it is without them. Probabilities are
@@ -116,7 +115,6 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         member_weights: MemberWeights = None,
         max_iter: int = 100,
         tol: float = 0.0,
-        matrix_free: bool = False,
         class_weight: ClassWeight = None,
         device: str | None = None,
         precision: str = "auto",
@@ -134,7 +132,6 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         self.member_weights = member_weights
         self.max_iter = max_iter
         self.tol = tol
-        self.matrix_free = matrix_free
         self.class_weight = class_weight
         self.device = device
         self.precision = precision

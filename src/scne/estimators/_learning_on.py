@@ -14,6 +14,7 @@ from scne.estimators.inputs._data import GivenRows
 from scne.estimators.inputs._later_rows import later_rows
 from scne.estimators.inputs._types import Table
 from scne.fitting import (
+    MATRIX_FREE,
     MOST_ERRORS,
     MemberPlan,
     WeightSettings,
@@ -21,6 +22,7 @@ from scne.fitting import (
     check_integer,
     check_threads,
     grown,
+    is_matrix_free,
     open_engine,
     updated,
 )
@@ -28,8 +30,11 @@ from scne.rows import UNIT_SCALE
 
 
 def _sums_are_kept(model: object) -> bool:
-    if getattr(model, "matrix_free", False):
-        raise AttributeError("matrix_free is True, but partial_fit adds to the Gram matrix; use matrix_free=False.")
+    solver = getattr(model, "solver", None)
+    if is_matrix_free(solver):
+        raise AttributeError(
+            f"solver is {solver!r}, but partial_fit adds to the Gram matrix; use solver={MATRIX_FREE[solver]!r}."
+        )
     return True
 
 
@@ -149,8 +154,11 @@ class LearningRegressor(FittedRegressor):
         """
         check_is_fitted(self)
         check_integer("n", n, 1)
-        if getattr(self, "matrix_free", False):
-            raise ValueError("matrix_free is True, but nodes are added with the Gram matrix; use matrix_free=False.")
+        solver = getattr(self, "solver", None)
+        if is_matrix_free(solver):
+            raise ValueError(
+                f"solver is {solver!r}, but nodes are added with the Gram matrix; use solver={MATRIX_FREE[solver]!r}."
+            )
         check_gram_fits([layer.n_outputs + n for layer in self.fitted_.layers])
         template, seed = self._template(), draw_seed(self.random_state)
         rows = later_rows(self, GivenRows(X, y, sample_weight), template.search_rows, seed, None)

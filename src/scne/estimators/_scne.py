@@ -16,6 +16,7 @@ from scne.estimators._scn import SCNRegressor
 from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
 from scne.estimators.inputs._types import Groups, MemberWeights, RandomState, Ridge, Table
 from scne.fitting import (
+    MATRIX_FREE,
     FitPlan,
     MemberPlan,
     MemoryPlan,
@@ -26,6 +27,7 @@ from scne.fitting import (
     check_integer,
     check_threads,
     check_weight_settings,
+    is_matrix_free,
     open_engine,
     plan_memory,
     reweighted,
@@ -73,9 +75,12 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         where there is little more to find than a straight line, or too few rows to find it, the trend gets most of it.
         "linear" takes the trend off the target before networks are built, and adds it to their output; so does
         "judged" where no row is held out. "none", as in the paper, leaves all of the output to the networks.
-    solver : {"auto", "naive", "pinv", "jacobi", "gauss-seidel", "cholesky", "cg"}, default="auto"
+    solver : {"auto", "naive", "pinv", "jacobi", "gauss-seidel", "cholesky", "cg", "matrix-free naive", \
+            "matrix-free jacobi", "matrix-free gauss-seidel", "matrix-free cg"}, default="auto"
         "naive" leaves the networks as they are (lambda = 0), "pinv", "jacobi" and "gauss-seidel" are Algorithms 1, 2
-        and 3; "auto" is "cholesky", or "pinv" when every ridge is zero.
+        and 3; "auto" is "cholesky", or "pinv" when every ridge is zero. The matrix-free ones never form the
+        off-diagonal blocks of H'H (docs/mathematics.md, Proposition 9): each iteration reads the rows again instead.
+        They are for very many nodes, with a given decorrelation and ridge.
     decorrelation : "auto" or float in [0, M/(M-1)), default="auto"
         lambda of the paper; "auto" takes the least error on the validation rows, or without any the least score of
         generalised cross-validation. (The DNNE code of 2014 means half of this lambda by the same letter.)
@@ -90,10 +95,6 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     tol : float, default=0.0
         tau: iterations also stop when the ensemble error is below it, in units of the scaled target; in any case they
         stop when what the weights produce moves by less than 1e-8, relatively.
-    matrix_free : bool, default=False
-        Never form the off-diagonal blocks of H'H (docs/mathematics.md, Proposition 9): each iteration reads the rows
-        again instead. For very many nodes, with a given decorrelation and ridge and solver "naive", "jacobi",
-        "gauss-seidel" or "cg".
     device : str or None, default=None
         Where the work is done: "cuda", "auto", "cpu", or None, which is where X lives (see `SCNRegressor`).
     precision : {"auto", "float32", "tf32", "float64"}, default="auto"
@@ -168,7 +169,6 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         member_weights: MemberWeights = None,
         max_iter: int = 100,
         tol: float = 0.0,
-        matrix_free: bool = False,
         device: str | None = None,
         precision: str = "auto",
         n_jobs: int | None = None,
@@ -185,7 +185,6 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         self.member_weights = member_weights
         self.max_iter = max_iter
         self.tol = tol
-        self.matrix_free = matrix_free
         self.device = device
         self.precision = precision
         self.n_jobs = n_jobs
@@ -242,13 +241,15 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     def _check_given(self, given: GivenRows) -> None:
         if is_file_rows(given.X) and self.groups is not None:
             raise ValueError("groups was passed to the estimator beside rows in files; give it to open_rows instead.")
-        if self.matrix_free and (given.client is not None or is_dask_collection(given.X)):
+        if not is_matrix_free(self.solver):
+            return
+        if given.client is not None or is_dask_collection(given.X):
             raise ValueError(
-                "matrix_free is True, but it reads the rows again in every iteration, which is not done on a Dask "
-                "cluster; use matrix_free=False."
+                f"solver is {self.solver!r}, but it reads the rows again in every iteration, which is not done on a "
+                f"Dask cluster; use solver={MATRIX_FREE[self.solver]!r}."
             )
-        if self.matrix_free and open_engine(self.device, self.precision, self.n_jobs, given.X).on_device:
-            raise ValueError("matrix_free is True, but it is done on processors only; use device='cpu'.")
+        if open_engine(self.device, self.precision, self.n_jobs, given.X).on_device:
+            raise ValueError(f"solver is {self.solver!r}, but it works on processors only; use device='cpu'.")
 
     def _memory_plan(self, files: "FileRows", threads: int) -> MemoryPlan:
         across = self.networks == "across"
@@ -282,7 +283,6 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
             seed,
             self.precision,
             named,
-            bool(self.matrix_free),
             basis_bytes,
         )
 
@@ -327,6 +327,11 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
                 raise TypeError(f"reweighted got {name!r}, but it takes only {', '.join(allowed)}.")
         model, other = self._with_sums(), copy.copy(self)
         other.set_params(**settings)
+        if is_matrix_free(other.solver):
+            raise ValueError(
+                f"solver is {other.solver!r}, but it reads the rows, which are gone; use "
+                f"solver={MATRIX_FREE[other.solver]!r}."
+            )
         other.fitted_ = reweighted(model, other._weight_settings(list(self.groups_)))
         return other
 

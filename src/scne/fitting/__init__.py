@@ -56,11 +56,14 @@ from scne.fitting._training import TrainingData
 from scne.fitting._trend import Trend
 from scne.fitting._updating import reweighted, updated
 from scne.fitting._weights import (
+    MATRIX_FREE,
     SCORE_SLACK,
+    SOLVER_NAMES,
     SolvedWeights,
     WeightSettings,
     check_weight_settings,
     checked_member_weights,
+    is_matrix_free,
 )
 
 __all__ = [
@@ -69,12 +72,14 @@ __all__ = [
     "LARGEST_RIDGE",
     "LARGEST_SCOPE",
     "LEAST_OUTPUT",
+    "MATRIX_FREE",
     "MOST_ERRORS",
     "MOST_OUTPUT",
     "OUTPUT_SOFTNESS",
     "PRECISIONS",
     "PROBABILITY_FLOOR",
     "SCORE_SLACK",
+    "SOLVER_NAMES",
     "BlockStatistics",
     "Checkpoint",
     "CheckpointError",
@@ -120,6 +125,7 @@ __all__ = [
     "fit_networks",
     "grown",
     "half_widths",
+    "is_matrix_free",
     "keeping",
     "mean_output",
     "one_hot",

@@ -150,7 +150,7 @@ def half_widths(errors: NDArray[np.float64] | None, interval: object) -> NDArray
         raise ValueError(
             "This model cannot give prediction intervals, because it knows no errors on rows that its fit held out: "
             "pass X_val and y_val to fit, or give the SCNRegressor a validation_fraction. (A reweighted model, one "
-            "fitted with matrix_free=True and a validation_fraction, and one from a file of an older scne know none "
+            "fitted by a matrix-free solver with a validation_fraction, and one from a file of an older scne know none "
             "either.)"
         )
     n = len(errors)

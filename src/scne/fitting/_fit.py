@@ -63,13 +63,13 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
     sizes = []
     for network, group in zip(plan.networks, plan.groups, strict=True):
         sizes.append(network.largest_layer(len(group.columns)))
-    check_gram_fits(sizes, plan.matrix_free)
+    check_gram_fits(sizes, plan.weights.matrix_free)
     # Hold rows out of the search, to choose the number of nodes, lambda and the ridges on, and to calibrate with.
     held_out_places = None
     if data.watched is None and plan.validation_fraction is not None:
         held_out_places = validation_rows(data.search, plan.validation_fraction, plan.seed)
     fitted_places = None if held_out_places is None else other_places(data.search.n_rows, held_out_places)
-    has_judges = not plan.matrix_free and (data.watched is not None or held_out_places is not None)
+    has_judges = not plan.weights.matrix_free and (data.watched is not None or held_out_places is not None)
 
     trend = None
     if plan.trend == "linear" or (plan.trend == "judged" and not has_judges):
@@ -86,7 +86,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         if data.encoder is not None:
             release_memory()
         layers = list(map(attrgetter("layer"), members))
-        if plan.matrix_free:
+        if plan.weights.matrix_free:
             assert not isinstance(data.rows, ClusterRows)
             system = None
             free = matrix_free_system(data.rows, layers, site.target_scaling, engine, plan.basis_bytes)

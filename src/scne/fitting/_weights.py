@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,10 @@ STEP_TOL = 1e-8
 # Weights of networks may miss a sum of 1 by this much, and are equal when they differ by no more than rounding.
 WEIGHTS_SLACK = 1e-6
 EQUAL_WEIGHTS = 1e-12
+# Solvers that can do without the blocks of G off the diagonal (docs/mathematics.md, Proposition 9), by their names when
+# they do.
+MATRIX_FREE = {f"matrix-free {name}": name for name in ("naive", "jacobi", "gauss-seidel", "cg")}
+SOLVER_NAMES = ("auto", *SOLVERS, *MATRIX_FREE)
 # "auto" keeps block Jacobi this far inside its exact bound, so that it converges at a fair speed.
 JACOBI_MARGIN = 0.9
 
@@ -51,7 +56,8 @@ class WeightSettings:
     """How the output weights are chosen; the names and meanings are those of `SCNERegressor`.
 
     `least_ridge` is the least that "auto" may choose, relative to the mean diagonal of H'H; `member_weights`, (M,), are
-    a_m of Eq. (10), None where all are 1/M.
+    a_m of Eq. (10), None where all are 1/M. With `matrix_free` the blocks of G off the diagonal are never formed, and
+    `solver` is the name without that word.
     """
 
     solver: str
@@ -61,6 +67,7 @@ class WeightSettings:
     tol: float
     least_ridge: float = 0.0
     member_weights: NDArray[np.float64] | None = None
+    matrix_free: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,18 +103,36 @@ def check_weight_settings(
     names: Sequence[str],
 ) -> WeightSettings:
     """Refuse settings that cannot be, for members of the given names."""
-    if not isinstance(solver, str) or solver not in ("auto", *SOLVERS):
-        options = ", ".join(repr(name) for name in ("auto", *SOLVERS))
+    if not isinstance(solver, str) or solver not in SOLVER_NAMES:
+        options = ", ".join(map(repr, SOLVER_NAMES))
         raise ValueError(f"solver is {solver!r}, but it must be one of {options}.")
     weights = checked_member_weights(member_weights, names)
-    return WeightSettings(
-        solver,
+    settings = WeightSettings(
+        MATRIX_FREE.get(solver, solver),
         _checked_decorrelation(decorrelation, len(names), weights),
         _checked_ridge(ridge, names),
         check_integer("max_iter", max_iter, 1),
         check_real("tol", tol),
         member_weights=weights,
+        matrix_free=solver in MATRIX_FREE,
     )
+    if settings.matrix_free and (isinstance(settings.decorrelation, str) or isinstance(settings.ridge, str)):
+        raise ValueError(
+            f"solver is {solver!r}, but decorrelation='auto' and ridge='auto' are chosen with the whole Gram matrix; "
+            "give both as numbers."
+        )
+    return settings
+
+
+def is_matrix_free(solver: object) -> TypeGuard[str]:
+    """Whether a `solver` parameter, of whatever type, names a solver that never forms the whole Gram matrix.
+
+    Examples
+    --------
+    >>> is_matrix_free("matrix-free cg"), is_matrix_free("cg")
+    (True, False)
+    """
+    return isinstance(solver, str) and solver in MATRIX_FREE
 
 
 @dataclass(frozen=True)
@@ -138,11 +163,7 @@ def solve_weights(
         choice = None
         decorrelation, ridge = settings.decorrelation, settings.ridge
         if isinstance(decorrelation, str) or isinstance(ridge, str):
-            if not isinstance(system, EnsembleSystem):
-                raise ValueError(
-                    "decorrelation='auto' and ridge='auto' need the whole Gram matrix; with matrix_free=True give both "
-                    "as numbers."
-                )
+            assert isinstance(system, EnsembleSystem)
             choice = _choose(system, decorrelation, ridge, settings, held_out)
             decorrelation = choice.decorrelation
             ridge = choice.ridge if isinstance(ridge, str) else ridge
