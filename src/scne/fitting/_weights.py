@@ -177,7 +177,7 @@ def solve_weights(
             solution = solver.solve(system, decorrelation, ridge)
         else:
             solution = solve_outputs(solver, rows, decorrelation, ridge, settings.member_weights)
-    if system.n_nodes <= SERIAL_NODES:
+    if system.n_nodes <= SERIAL_NODES and callable(solution.radius):
         # What is computed later, when somebody asks, has the same bits as if it were computed here.
         solution = solution.within(single_threaded_blas)
     if solution.status in (Status.MAX_ITER, Status.DIVERGED):

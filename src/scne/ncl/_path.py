@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from scne.ncl._coefficients import Array, coefficients, coupling_offsets, decorrelation_limit, moment_scales, node_ridge
 from scne.ncl._factors import BlockDiagonal, Tridiagonal, coupling, factor_blocks, tridiagonalise
-from scne.ncl._member_weights import coupling_offsets, decorrelation_limit, moment_scales
-from scne.ncl._system import Array, EnsembleSystem, LinearSystem, coefficients, node_ridge, require_gram
+from scne.ncl._system import EnsembleSystem, LinearSystem, require_gram
 
 # Weights of several lambdas are computed together, as many as fit this many numbers (32 MB).
 CHUNK_NUMBERS = 4_000_000
