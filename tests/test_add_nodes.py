@@ -133,7 +133,8 @@ def test_every_network_is_grown_against_what_the_others_leave():
     with ThreadEngine(1) as engine:
         rows, scaling = ArrayRows(X, y[:, None]), model.target_scaling_
         site = BuildingSite(rows, None, None, None, scaling, draw_seed(0), engine)
-        members = grown_members(model._member_plans(), model.members_, model.fitted_.weights, 4, site)
+        plans = model._member_plans(list(model.groups_))
+        members = grown_members(plans, model.members_, model.fitted_.weights, 4, site)
     said = [layer.outputs(X) @ beta / 3 for layer, beta in zip(*model.fitted_.terms(), strict=True)]
     targets = scaling.apply(rows.targets)
     before = np.square(targets - sum(said)).sum()

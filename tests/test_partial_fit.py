@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import scne
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.fitting import _running_errors
-from scne.fitting._running_errors import joined_errors
+from scne.fitting import _updating
+from scne.fitting._updating import joined_errors
 from scne.passes import listening
 
 N_FIRST = 300
@@ -234,7 +234,7 @@ def test_running_errors_are_weighted_quantiles(sizes, forgetting, seed):
 
 
 def test_no_more_errors_are_kept_than_allowed(monkeypatch):
-    monkeypatch.setattr(_running_errors, "MOST_ERRORS", 50)
+    monkeypatch.setattr(_updating, "MOST_ERRORS", 50)
     rng = np.random.default_rng(0)
     found = None
     for _ in range(6):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -31,6 +31,7 @@ from scne.estimators.inputs._types import RandomState, Table
 from scne.explain import Described, PermutationImportances, paragraph, permutation_importances, shares, total_effects
 from scne.fitting import (
     BASIS_BYTES,
+    PRECISIONS,
     FitPlan,
     FittedNetworks,
     HeldOutOutputs,
@@ -38,6 +39,7 @@ from scne.fitting import (
     PredictionInterval,
     TrainingData,
     around,
+    check_choice,
     check_fixed_seed,
     check_integer,
     check_threads,
@@ -60,7 +62,7 @@ if TYPE_CHECKING:
     from scne.rows import FileRows
 
 
-class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, ABC):
+class FittedRegressor(FittedAttributes, Leaving, MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
     """Base of the networks and the ensembles: a shell around `FittedNetworks`."""
 
     device: str | None
@@ -133,6 +135,7 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
     ) -> HeldOutOutputs | None:
         """Fit; what is said of the held-out rows, if any, from which a classifier learns."""
         template = self._template()
+        check_choice("precision", self.precision, PRECISIONS)
         seed, files = draw_seed(self.random_state), is_file_rows(given.X)
         self._check_given(given)
         if checkpoint is not None:
@@ -334,12 +337,6 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
         from scne.models import export_plan
 
         return export_plan(self.fitted_, type(self).__name__, interval)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = True
-        tags.target_tags.multi_output = True
-        return tags
 
 
 def draw_seed(random_state: RandomState) -> int:

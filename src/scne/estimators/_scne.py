@@ -1,22 +1,21 @@
 """SCNE: the ensemble on stochastic configuration networks."""
 
 import copy
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args
 
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._attributes import EnsembleAttributes
-from scne.estimators._base_models import base_models, plans_of, shared_template
 from scne.estimators._learning_on import LearningRegressor
-from scne.estimators._network import NetworkRegressor
+from scne.estimators._network import NetworkRegressor, shared_template
 from scne.estimators._scn import SCNRegressor
 from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
 from scne.estimators.inputs._types import Groups, MemberWeights, RandomState, Ridge, Table
 from scne.fitting import (
     MATRIX_FREE,
+    SOLVER_NAMES,
     FitPlan,
     MemberPlan,
     MemoryPlan,
@@ -25,9 +24,9 @@ from scne.fitting import (
     WeightSettings,
     check_choice,
     check_integer,
+    check_real,
     check_threads,
     check_weight_settings,
-    is_matrix_free,
     open_engine,
     plan_memory,
     reweighted,
@@ -37,8 +36,6 @@ from scne.rows import Array, all_columns, resolve_groups
 
 if TYPE_CHECKING:
     from scne.rows import FileRows
-
-NETWORKS = ("across", "per group")
 
 
 class SCNERegressor(EnsembleAttributes, LearningRegressor):
@@ -228,28 +225,41 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
 
     def _template(self) -> NetworkRegressor:
         check_integer("n_estimators", self.n_estimators, 1)
-        check_choice("networks", self.networks, NETWORKS)
+        check_choice("networks", self.networks, ("across", "per group"))
         check_choice("trend", self.trend, get_args(TrendMode))
         return shared_template(list(self._bases().values()))
 
     def _bases(self) -> Mapping[str | None, NetworkRegressor]:
-        return base_models(self.estimator, type(self)._default_estimator)
+        """The base model of each group, by its name, or of all of them under None."""
+        estimator = self.estimator
+        if not isinstance(estimator, Mapping):
+            return {None: type(self)._default_estimator() if estimator is None else estimator}
+        if not estimator:
+            raise ValueError("estimator is an empty mapping, but it must name a base model for every group.")
+        return {str(name): base for name, base in estimator.items()}
 
-    def _plans_of(self, names: list[str]) -> tuple[MemberPlan, ...]:
-        return plans_of(self._bases(), names, follows_groups=self.networks == "per group")
+    def _member_plans(self, names: Sequence[str]) -> tuple[MemberPlan, ...]:
+        bases, plans = self._bases(), []
+        if None not in bases and set(bases) != set(names):
+            other = "" if self.networks == "per group" else '; networks="per group" follows the groups'
+            raise ValueError(
+                f"estimator names {sorted(map(str, bases))}, but it must name each of the networks {names} once{other}."
+            )
+        for name in names:
+            base = bases[None] if None in bases else bases[name]
+            plans.append(base._for_group(name)._member_plan())
+        return tuple(plans)
 
     def _check_given(self, given: GivenRows) -> None:
         if is_file_rows(given.X) and self.groups is not None:
             raise ValueError("groups was passed to the estimator beside rows in files; give it to open_rows instead.")
-        if not is_matrix_free(self.solver):
+        plain = MATRIX_FREE.get(str(self.solver))
+        if plain is None:
             return
-        if given.client is not None or is_dask_collection(given.X):
-            raise ValueError(
-                f"solver is {self.solver!r}, but it reads the rows again in every iteration, which is not done on a "
-                f"Dask cluster; use solver={MATRIX_FREE[self.solver]!r}."
-            )
-        if open_engine(self.device, self.precision, self.n_jobs, given.X).on_device:
-            raise ValueError(f"solver is {self.solver!r}, but it works on processors only; use device='cpu'.")
+        on_cluster = given.client is not None or is_dask_collection(given.X)
+        if on_cluster or open_engine(self.device, self.precision, self.n_jobs, given.X).on_device:
+            where = "a Dask cluster" if on_cluster else "a device"
+            raise ValueError(f"solver is {self.solver!r}, which does not work on {where}; use solver={plain!r}.")
 
     def _memory_plan(self, files: "FileRows", threads: int) -> MemoryPlan:
         across = self.networks == "across"
@@ -265,17 +275,16 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
 
     def _fit_plan(self, data: TrainingData, seed: int, basis_bytes: float) -> FitPlan:
         template = self._template()
-        groups, named = data.groups, {}
+        groups = data.groups
         if groups is None and self.groups is not None:
             groups = resolve_groups(self.groups, data.rows.n_columns, data.column_names)
-        if groups is not None:
-            named = {group.name: group.columns for group in groups}
+        named = {} if groups is None else {group.name: group.columns for group in groups}
         if groups is None or self.networks == "across":
             groups = all_columns(data.rows.n_columns, self.n_estimators, "network")
         names = list(map(attrgetter("name"), groups))
         return FitPlan(
             groups,
-            self._plans_of(names),
+            self._member_plans(names),
             template._scaling_plan(data, groups),
             template.validation_fraction,
             cast(TrendMode, self.trend),
@@ -286,9 +295,6 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
             basis_bytes,
         )
 
-    def _member_plans(self) -> tuple[MemberPlan, ...]:
-        return self._plans_of(list(self.groups_))
-
     def _weight_settings(self, names: list[str]) -> WeightSettings:
         return check_weight_settings(
             self.solver, self.decorrelation, self.ridge, self.max_iter, self.tol, self.member_weights, names
@@ -296,11 +302,12 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
 
     def _later_weights(self) -> WeightSettings:
         solved = self.fitted_.solved
-        settings = self._weight_settings(list(map(attrgetter("name"), self.fitted_.members)))
-        return replace(
-            settings,
-            decorrelation=solved.decorrelation,
-            ridge=solved.ridge,
+        return WeightSettings(
+            check_choice("solver", self.solver, SOLVER_NAMES),
+            solved.decorrelation,
+            solved.ridge,
+            check_integer("max_iter", self.max_iter, 1),
+            check_real("tol", self.tol),
             member_weights=solved.member_weights,
         )
 
@@ -325,13 +332,8 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         for name in settings:
             if name not in allowed:
                 raise TypeError(f"reweighted got {name!r}, but it takes only {', '.join(allowed)}.")
-        model, other = self._with_sums(), copy.copy(self)
+        model, other = self.fitted_.with_sums(), copy.copy(self)
         other.set_params(**settings)
-        if is_matrix_free(other.solver):
-            raise ValueError(
-                f"solver is {other.solver!r}, but it reads the rows, which are gone; use "
-                f"solver={MATRIX_FREE[other.solver]!r}."
-            )
         other.fitted_ = reweighted(model, other._weight_settings(list(self.groups_)))
         return other
 

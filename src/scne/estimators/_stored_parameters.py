@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
-from scne.estimators._base_models import SHARED
+from scne.estimators._network import SHARED
 from scne.estimators._rvfl import RVFLRegressor
-from scne.fitting import is_matrix_free
+from scne.fitting import MATRIX_FREE
 
 # One network for classes, which is an ensemble of one now.
 SINGLE_CLASSIFIER = "SCNClassifier"
@@ -58,7 +58,7 @@ def present_ensemble(name: str, base: Any, stored: Mapping[str, Any]) -> tuple[A
     solver, matrix_free = parameters.get("solver", "auto"), stored.get("matrix_free")
     if isinstance(solver, str) and isinstance(matrix_free, Real | str) and matrix_free:
         name_now = "matrix-free " + ("cg" if solver == "auto" else solver)
-        parameters["solver"] = name_now if is_matrix_free(name_now) else solver
+        parameters["solver"] = name_now if name_now in MATRIX_FREE else solver
     plain = base is not None or name == "DNNERegressor"
     if parameters.get("networks", "auto") == "auto":
         parameters["networks"] = "per group" if plain else "across"

@@ -22,11 +22,17 @@ from scne.fitting._checks import (
 )
 from scne.fitting._engines import placed
 from scne.fitting._fit import Fit, fit_networks
-from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend, split_weights
+from scne.fitting._fitted import (
+    Columns,
+    FittedNetworks,
+    FittedTrend,
+    HeldOutSums,
+    NotHeldError,
+    RunningErrors,
+    split_weights,
+)
 from scne.fitting._growing import grown
-from scne.fitting._held_out import HeldOutSums
 from scne.fitting._identity import fit_identity
-from scne.fitting._later_rows import LaterRows
 from scne.fitting._members import (
     BlockStatistics,
     Member,
@@ -51,10 +57,9 @@ from scne.fitting._probabilities import (
     one_hot,
     probabilities,
 )
-from scne.fitting._running_errors import RunningErrors
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import Trend
-from scne.fitting._updating import reweighted, updated
+from scne.fitting._updating import LaterRows, reweighted, updated
 from scne.fitting._weights import (
     MATRIX_FREE,
     SCORE_SLACK,
@@ -63,7 +68,6 @@ from scne.fitting._weights import (
     WeightSettings,
     check_weight_settings,
     checked_member_weights,
-    is_matrix_free,
 )
 
 __all__ = [
@@ -97,6 +101,7 @@ __all__ = [
     "MemberPlan",
     "MemoryPlan",
     "NetworkPlan",
+    "NotHeldError",
     "PredictionInterval",
     "ProbabilityMap",
     "RunningErrors",
@@ -125,7 +130,6 @@ __all__ = [
     "fit_networks",
     "grown",
     "half_widths",
-    "is_matrix_free",
     "keeping",
     "mean_output",
     "one_hot",

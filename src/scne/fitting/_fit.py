@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 from scne.fitting._calibration import HeldOutOutputs, held_out_outputs, kept_errors, with_trend
 from scne.fitting._checkpoint import Checkpoint
 from scne.fitting._checks import BASIS_BYTES, check_gram_fits
-from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend
-from scne.fitting._held_out import HeldOutSums
+from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend, HeldOutSums, RunningErrors
 from scne.fitting._matrix_free import matrix_free_system
 from scne.fitting._members import Member, ensemble_system, learn_scalings, validation_rows
 from scne.fitting._output_rows import output_rows
 from scne.fitting._plan import FitPlan
-from scne.fitting._running_errors import RunningErrors
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import blended, learn_trend, without_trend
 from scne.fitting._weights import HeldOut, solve_again, solve_weights

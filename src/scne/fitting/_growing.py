@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from scne.fitting._calibration import kept_errors
 from scne.fitting._fit import BuildingSite
-from scne.fitting._fitted import FittedNetworks, split_weights
-from scne.fitting._held_out import HeldOutSums
-from scne.fitting._later_rows import LaterRows, rows_to_sum
+from scne.fitting._fitted import FittedNetworks, HeldOutSums, RunningErrors, split_weights
 from scne.fitting._members import Member, ensemble_system, mean_output, validation_rows
 from scne.fitting._output_rows import output_rows
 from scne.fitting._plan import MemberPlan
-from scne.fitting._running_errors import RunningErrors
+from scne.fitting._updating import LaterRows, rows_to_sum
 from scne.fitting._weights import WeightSettings, solve_weights
 from scne.ncl import Naive
 from scne.networks import HiddenLayer

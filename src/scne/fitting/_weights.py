@@ -5,12 +5,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting._checks import LARGEST_RIDGE, check_integer, check_real, users_stacklevel
+from scne.fitting._checks import LARGEST_RIDGE, check_choice, check_integer, check_real, users_stacklevel
 from scne.ncl import (
     SOLVERS,
     Choice,
@@ -103,9 +102,7 @@ def check_weight_settings(
     names: Sequence[str],
 ) -> WeightSettings:
     """Refuse settings that cannot be, for members of the given names."""
-    if not isinstance(solver, str) or solver not in SOLVER_NAMES:
-        options = ", ".join(map(repr, SOLVER_NAMES))
-        raise ValueError(f"solver is {solver!r}, but it must be one of {options}.")
+    solver = check_choice("solver", solver, SOLVER_NAMES)
     weights = checked_member_weights(member_weights, names)
     settings = WeightSettings(
         MATRIX_FREE.get(solver, solver),
@@ -122,17 +119,6 @@ def check_weight_settings(
             "give both as numbers."
         )
     return settings
-
-
-def is_matrix_free(solver: object) -> TypeGuard[str]:
-    """Whether a `solver` parameter, of whatever type, names a solver that never forms the whole Gram matrix.
-
-    Examples
-    --------
-    >>> is_matrix_free("matrix-free cg"), is_matrix_free("cg")
-    (True, False)
-    """
-    return isinstance(solver, str) and solver in MATRIX_FREE
 
 
 @dataclass(frozen=True)

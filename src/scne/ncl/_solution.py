@@ -97,7 +97,10 @@ class Solution:
 
     def __getstate__(self) -> dict[str, object]:
         # By its name: not every format of files knows what an enumeration is (skops does not).
-        return {**self.__dict__, "status": self.status.name, "radius": self.spectral_radius}
+        radius = self.spectral_radius
+        state = {**self.__dict__, "status": self.status.name, "radius": radius}
+        del state["spectral_radius"]
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, status=Status[state["status"]])

@@ -145,18 +145,14 @@ class Record:
         """L, the nodes so far."""
         return len(self.weights)
 
-    @property
-    def best_prefix(self) -> int:
-        """The number of first nodes with the least validation error; all where nothing is watched."""
-        return int(np.argmin(self.validation)) + 1 if self.validation else self.size
-
     def chosen(self) -> ChosenNodes:
         """What another search needs to go on from here."""
         return ChosenNodes(np.array(self.weights), np.array(self.scopes), np.array(self.contractions))
 
     def finished(self, reason: StopReason) -> BuiltNetwork:
-        """The network, cut to its best prefix."""
-        nodes = np.array(self.weights[: self.best_prefix]).T
+        """The network, cut to the first nodes with the least validation error; all of them without validation rows."""
+        n_kept = int(np.argmin(self.validation)) + 1 if self.validation else len(self.weights)
+        nodes = np.array(self.weights[:n_kept]).T
         return BuiltNetwork(
             np.ascontiguousarray(nodes[:-1]),
             nodes[-1].copy(),
