@@ -19,7 +19,7 @@ from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
 from scne.estimators._regressor import draw_seed
 from scne.fitting._fit import BuildingSite
 from scne.fitting._growing import grown_members
-from scne.fitting._members import validation_rows
+from scne.fitting._members import draw_held_out
 from scne.ncl import EnsembleSystem, decorrelation_limit
 from scne.networks import admissible_nodes
 from scne.passes import ThreadEngine, listening
@@ -209,7 +209,7 @@ def test_held_out_rows_calibrate(name):
     base = model.estimator if isinstance(model, SCNERegressor) else model
     base.set_params(validation_fraction=0.3)
     model.fit(X, y).add_nodes(5, X, y)
-    held = validation_rows(ArrayRows(X), 0.3, draw_seed(0))
+    held = draw_held_out(ArrayRows(X), 0.3, draw_seed(0))
     assert len(model.calibration_) == len(held)
     T, t = make_rows(4_000, 5)
     interval = model.predict(T, interval=0.9)

@@ -16,7 +16,7 @@ from sklearn.linear_model import Ridge
 import scne
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor, error_decomposition
 from scne.estimators._regressor import draw_seed
-from scne.fitting._members import validation_rows
+from scne.fitting._members import draw_held_out
 from scne.ncl import decorrelation_bounds, lambda_path
 from scne.networks import joint_outputs
 from scne.rows import ArrayRows
@@ -276,7 +276,7 @@ def test_with_held_out_rows_scores_are_the_error_on_them(weighted, data):
     base = SCNRegressor(7, n_candidates=20, validation_fraction=0.3)
     model = make(base, ridge=0.1, decorrelation=0.0, solver="naive").fit(X, y, w if weighted else None)
     chosen = clone(model).set_params(decorrelation="auto").fit(X, y, w if weighted else None).choice_
-    out = validation_rows(ArrayRows(X, weights=w), 0.3, draw_seed(0))
+    out = draw_held_out(ArrayRows(X, weights=w), 0.3, draw_seed(0))
     kept = np.setdiff1d(np.arange(len(y)), out)
     mean = np.average(y, weights=w)
     target = (y - mean) / np.sqrt(np.average((y - mean) ** 2, weights=w))

@@ -16,7 +16,7 @@ from scne.estimators import load_model, save_model
 from scne.estimators._regressor import draw_seed
 from scne.explain import _sensitivity
 from scne.explain._sensitivity import _quantiles
-from scne.fitting._members import validation_rows
+from scne.fitting._members import draw_held_out
 from scne.ncl import EnsembleSystem, leave_one_out, subsystem
 from scne.rows import ArrayRows, column_statistics, learn_scaling, open_rows
 
@@ -125,7 +125,7 @@ def test_group_importances_are_those_of_a_refit(held_out, outputs):
     else:
         model.fit(X[:400], y[:400])
         if held_out == "fraction":
-            judged = validation_rows(ArrayRows(X[:400]), 0.3, draw_seed(4))
+            judged = draw_held_out(ArrayRows(X[:400]), 0.3, draw_seed(4))
             train = np.setdiff1d(train, judged)
     scaled = model.target_scaling_.apply(y.reshape(600, -1))
     whole, without = refit_errors(

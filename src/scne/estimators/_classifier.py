@@ -178,7 +178,7 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (n_rows,), optional
             Only their ratios matter; see `SCNERegressor.fit`.
         X_val, y_val : array-like, optional
-            Rows to watch while nodes are added, on which probabilities are fitted too. They are not fitted otherwise.
+            Held-out rows of your own, as in `SCNERegressor.fit`, on which probabilities are fitted too.
 
         Returns
         -------
@@ -195,10 +195,10 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         )
         classes, codes = coded_labels(self, y)
         weight_of_class, weights = row_weights(self.class_weight, classes, codes, sample_weight)
-        watched = None if y_val is None else one_hot(codes_of(classes, y_val), len(classes))
+        held_out_targets = None if y_val is None else one_hot(codes_of(classes, y_val), len(classes))
         settled = None if weights is None else SettledWeights(weights)
         self.regressor_ = self._unfitted_regressor()
-        held_out = self.regressor_._fit(GivenRows(X, one_hot(codes, len(classes)), settled, X_val, watched))
+        held_out = self.regressor_._fit(GivenRows(X, one_hot(codes, len(classes)), settled, X_val, held_out_targets))
         self.n_features_in_ = self.regressor_.n_features_in_
         if hasattr(self.regressor_, "feature_names_in_"):
             self.feature_names_in_ = self.regressor_.feature_names_in_

@@ -47,8 +47,8 @@ class NetworkRegressor(LearningRegressor):
     ridge: float
     scaling: str
     target_scaling: str
-    # Rows to search on (None is all) and the share of them to watch, where nodes are searched. Where they are drawn, no
-    # rows have to be held, or to travel, for them.
+    # Rows to search on (None is all) and the share of them to hold out, where nodes are searched. Where they are drawn,
+    # no rows have to be held, or to travel, for them.
     search_rows: int | None = 1
     validation_fraction: float | None = None
     # What an ensemble may give for each group by its name.

@@ -113,7 +113,8 @@ class FittedRegressor(FittedAttributes, Leaving, MultiOutputMixin, RegressorMixi
             a row of twice that weight counts as two rows. Others say how much a row matters beside the rest, and are
             given a mean of 1. Rows of weight zero are left out.
         X_val, y_val : array-like, optional
-            Rows to watch while nodes are added; each network keeps its best prefix of nodes on them.
+            Held-out rows of your own, instead of a `validation_fraction`: on them each network keeps its best prefix of
+            nodes, and what is "auto" or "judged" is chosen.
         checkpoint : path, optional
             Folder that keeps the fit's progress: a new or empty one, or that of the same fit. A fit that was killed
             resumes from there when it is started again with the same settings and data, and ends with the same model,

@@ -79,7 +79,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         off-diagonal blocks of H'H (docs/mathematics.md, Proposition 9): each iteration reads the rows again instead.
         They are for very many nodes, with a given decorrelation and ridge.
     decorrelation : "auto" or float in [0, M/(M-1)), default="auto"
-        lambda of the paper; "auto" takes the least error on the validation rows, or without any the least score of
+        lambda of the paper; "auto" takes the least error on the held-out rows, or without any the least score of
         generalised cross-validation. (The DNNE code of 2014 means half of this lambda by the same letter.)
     ridge : "auto", float, or one float per group, default="auto"
         r_m of Remark 2, added to the diagonal of H_m'H_m. Zero gives pseudo-inverses, as in `SCNRegressor`.

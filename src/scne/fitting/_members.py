@@ -139,8 +139,8 @@ def stored_statistics(prefix: str, arrays: dict[str, NDArray[Any]]) -> ColumnSta
     return ColumnStatistics(float(weight), *columns)
 
 
-def validation_rows(rows: ArrayRows, fraction: float, seed: int) -> NDArray[np.intp] | None:
-    """A random share of the rows that count, to be watched instead of fitted; None when too few to judge by."""
+def draw_held_out(rows: ArrayRows, fraction: float, seed: int) -> NDArray[np.intp] | None:
+    """Places of held-out rows: a random share of the rows that count; None when too few to judge by."""
     xp = namespace_of(rows.inputs)
     counted = None if rows.weights is None else xp.nonzero(rows.weights)[0]
     n = rows.n_rows if counted is None else counted.shape[0]

@@ -122,17 +122,17 @@ def check_weight_settings(
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """Two systems to choose on: one to fit, and one of rows that neither the search nor that fit has seen."""
+class SplitSystems:
+    """Two systems to choose on: one to fit, and one of held-out rows, which neither search nor fit has seen."""
 
     fitted: EnsembleSystem
-    judged: EnsembleSystem
+    held_out: EnsembleSystem
 
 
 def solve_weights(
     system: EnsembleSystem | MatrixFreeSystem,
     settings: WeightSettings,
-    held_out: HeldOut | None = None,
+    split: SplitSystems | None = None,
     rows: OutputRows | None = None,
 ) -> SolvedWeights:
     """Choose what is "auto" on held-out rows, or without any by generalised cross-validation, then run the solver.
@@ -143,14 +143,14 @@ def solve_weights(
     """
     if settings.member_weights is not None:
         system = replace(system, member_weights=settings.member_weights)
-        if held_out is not None:
-            held_out = HeldOut(replace(held_out.fitted, member_weights=settings.member_weights), held_out.judged)
+        if split is not None:
+            split = replace(split, fitted=replace(split.fitted, member_weights=settings.member_weights))
     with single_threaded_blas() if system.n_nodes <= SERIAL_NODES else nullcontext():
         choice = None
         decorrelation, ridge = settings.decorrelation, settings.ridge
         if isinstance(decorrelation, str) or isinstance(ridge, str):
             assert isinstance(system, EnsembleSystem)
-            choice = _choose(system, decorrelation, ridge, settings, held_out)
+            choice = _choose(system, decorrelation, ridge, settings, split)
             decorrelation = choice.decorrelation
             ridge = choice.ridge if isinstance(ridge, str) else ridge
         name = choose_solver(system, ridge) if settings.solver == "auto" else settings.solver
@@ -184,7 +184,7 @@ def _choose(
     decorrelation: float | str,
     ridge: NDArray[np.float64] | str,
     settings: WeightSettings,
-    held_out: HeldOut | None,
+    split: SplitSystems | None,
 ) -> Choice:
     solver = settings.solver
     scale = float(np.trace(system.gram)) / system.n_nodes
@@ -199,11 +199,11 @@ def _choose(
         def limit(candidate: NDArray[np.float64]) -> float:
             return JACOBI_MARGIN * decorrelation_bounds(system, candidate).jacobi_exact
 
-    fitted, judged = (system, None) if held_out is None else (held_out.fitted, held_out.judged)
+    fitted, held_out = (system, None) if split is None else (split.fitted, split.held_out)
     if system.n_nodes > SERIAL_NODES:
-        return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged)
+        return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=held_out)
     with ThreadEngine(available_threads()) as engine:
-        return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged, run=engine.map)
+        return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=held_out, run=engine.map)
 
 
 def checked_member_weights(member_weights: object, names: Sequence[str]) -> NDArray[np.float64] | None:

@@ -78,7 +78,7 @@ def listening(listener: Listener) -> Iterator[None]:
     >>> with listening(good_enough):
     ...     small = SCNRegressor(50, random_state=0).fit(X, np.sin(3 * X[:, 0]))
     >>> small.n_hidden_, small.stop_reason_
-    (4, 'a callback or listener asked to stop')
+    (4, 'a listener asked to stop')
     """
     token = _listener.set(listener)
     try:
