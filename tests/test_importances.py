@@ -434,3 +434,15 @@ def test_scikit_learn_selects_columns_by_the_shares():
     X, y = friedman_rows(1_000, 20)
     chosen = SelectFromModel(RVFLRegressor(60, direct_link=False, random_state=0), threshold=0.03).fit(X, y)
     assert chosen.get_support().tolist() == [True] * 5 + [False] * 3
+
+
+def test_columns_that_were_not_scaled_are_standard_normal():
+    """Nothing is known of them: shares are those of columns of deviation one, whatever their own is."""
+    X = np.random.default_rng(0).normal(size=(500, 2)) * [1.0, 0.1]
+    y = X[:, 0] + 2 * X[:, 1]
+    shares = {
+        scaling: RVFLRegressor(5, scaling=scaling, random_state=0).fit(X, y).feature_importances_
+        for scaling in ("none", "standard")
+    }
+    np.testing.assert_allclose(shares["none"], [1 / 5, 4 / 5], atol=0.02)
+    np.testing.assert_allclose(shares["standard"], [1 / 1.04, 0.04 / 1.04], atol=0.02)

@@ -250,12 +250,14 @@ class FittedRegressor(FittedAttributes, Leaving, MultiOutputMixin, RegressorMixi
     def feature_importances_(self) -> NDArray[np.float64]:
         """The share of each column in what moves the output, shape (n_features_in_,): they sum to 1, or are all zero.
 
-        The total effect (total Sobol index, unnormalised) of a column is the variance that the output has left when
-        all other columns are held; here it is divided by the sum of all. It belongs to the fitted function alone,
-        needs no rows and comes out the same from a model file. Columns are taken as independent of each other, with
-        the mean, deviation and range that their scaling knows ("0-1" and "none" know the range alone, and stand for
-        uniform columns). Several outputs count by their scaled variance. Where columns depend on each other strongly,
-        or to know what a column is worth in terms of the error, use `permutation_importances` on rows.
+        The total effect (total Sobol index, unnormalised) of a column is the variance that the output has left when all
+        other columns are held; here it is divided by the sum of all. It belongs to the fitted function alone, needs no
+        rows and comes out the same from a model file. Columns are taken as independent of each other, with the mean,
+        deviation and range that their scaling knows ("0-1" and "min-max" know the range alone, and stand for uniform
+        columns). scaling="none" knows nothing: columns are then standard normal, whatever their units (with a linear
+        trend beside the networks, uniform over the range that the trend has seen). Several outputs count by their
+        scaled variance. Where columns depend on each other strongly, or to know what a column is worth in terms of the
+        error, use `permutation_importances` on rows.
         """
         check_is_fitted(self)
         return shares(total_effects(*self.fitted_.terms(), self.n_features_in_, self._template().scaling))
