@@ -19,7 +19,7 @@ from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
 from scne.estimators._regressor import draw_seed
 from scne.fitting._fit import BuildingSite
 from scne.fitting._growing import grown_members
-from scne.fitting._members import validation_rows
+from scne.fitting._members import draw_held_out
 from scne.ncl import EnsembleSystem, decorrelation_limit
 from scne.networks import admissible_nodes
 from scne.passes import ThreadEngine, listening
@@ -133,7 +133,8 @@ def test_every_network_is_grown_against_what_the_others_leave():
     with ThreadEngine(1) as engine:
         rows, scaling = ArrayRows(X, y[:, None]), model.target_scaling_
         site = BuildingSite(rows, None, None, None, scaling, draw_seed(0), engine)
-        members = grown_members(model._member_plans(), model.members_, model.fitted_.weights, 4, site)
+        plans = model._member_plans(list(model.groups_))
+        members = grown_members(plans, model.members_, model.fitted_.weights, 4, site)
     said = [layer.outputs(X) @ beta / 3 for layer, beta in zip(*model.fitted_.terms(), strict=True)]
     targets = scaling.apply(rows.targets)
     before = np.square(targets - sum(said)).sum()
@@ -208,7 +209,7 @@ def test_held_out_rows_calibrate(name):
     base = model.estimator if isinstance(model, SCNERegressor) else model
     base.set_params(validation_fraction=0.3)
     model.fit(X, y).add_nodes(5, X, y)
-    held = validation_rows(ArrayRows(X), 0.3, draw_seed(0))
+    held = draw_held_out(ArrayRows(X), 0.3, draw_seed(0))
     assert len(model.calibration_) == len(held)
     T, t = make_rows(4_000, 5)
     interval = model.predict(T, interval=0.9)
@@ -306,8 +307,8 @@ def test_models_that_cannot_grow_say_so(tmp_path):
     X, y = make_rows()
     with pytest.raises(NotFittedError):
         SCNRegressor().add_nodes(3, X, y)
-    free = plain_ensemble(RVFLRegressor(5), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1)
-    refused(free.fit(X, y), "matrix_free is True", 3, X, y)
+    free = plain_ensemble(RVFLRegressor(5), n_estimators=2, solver="matrix-free cg", decorrelation=0.5, ridge=0.1)
+    refused(free.fit(X, y), "solver is 'matrix-free cg'", 3, X, y)
     # Without its system a model of a file can grow, because the sums are made anew.
     model = copy.deepcopy(MODELS["scne"]).set_params(random_state=0).fit(X, y)
     model.save(tmp_path / "m.scne")

@@ -317,29 +317,30 @@ def test_bad_ridges_get_a_sentence(ridge, words):
 
 @pytest.mark.parametrize("settings", [{}, {"ridge": 0.1}, {"decorrelation": 0.5}], ids=["both", "lambda", "ridge"])
 def test_without_a_matrix_nothing_can_be_chosen(settings):
-    with pytest.raises(ValueError, match="matrix_free") as caught:
-        plain_ensemble(RVFLRegressor(3), n_estimators=2, matrix_free=True, **settings).fit(X, Y)
+    with pytest.raises(ValueError, match="solver is 'matrix-free cg'") as caught:
+        plain_ensemble(RVFLRegressor(3), n_estimators=2, solver="matrix-free cg", **settings).fit(X, Y)
     assert_says(caught, ["'auto'", "numbers"])
 
 
-@pytest.mark.parametrize("solver", ["pinv", "cholesky"])
+@pytest.mark.parametrize("solver", ["matrix-free pinv", "matrix-free cholesky", "matrix-free auto", "matrix-free"])
 def test_without_a_matrix_direct_solvers_are_refused(solver):
-    model = plain_ensemble(
-        RVFLRegressor(3), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1, solver=solver
-    )
-    with pytest.raises((ValueError, TypeError)) as caught:
+    model = plain_ensemble(RVFLRegressor(3), n_estimators=2, decorrelation=0.5, ridge=0.1, solver=solver)
+    with pytest.raises(ValueError, match="solver") as caught:
         model.fit(X, Y)
-    assert_says(caught, [solver])
+    assert_says(caught, [solver, "'matrix-free naive'", "'matrix-free cg'"])
 
 
 def test_an_ensemble_without_a_matrix_cannot_be_solved_again():
-    model = plain_ensemble(RVFLRegressor(3), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1).fit(X, Y)
-    with pytest.raises(ValueError, match="matrix_free"):
+    settings = dict(n_estimators=2, decorrelation=0.5, ridge=0.1)
+    model = plain_ensemble(RVFLRegressor(3), solver="matrix-free cg", **settings).fit(X, Y)
+    with pytest.raises(ValueError, match="matrix-free solver"):
         model.reweighted()
-    with pytest.raises(ValueError, match="matrix_free"):
+    with pytest.raises(ValueError, match="matrix-free solver"):
         _ = model.group_importances_
     with pytest.raises(AttributeError, match="holds no Gram matrix"):
         _ = model.system_
+    with pytest.raises(ValueError, match="rows, which are gone; use solver='cg'"):
+        plain_ensemble(RVFLRegressor(3), **settings).fit(X, Y).reweighted(solver="matrix-free cg")
 
 
 REWEIGHTED = {

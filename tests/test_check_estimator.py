@@ -18,7 +18,7 @@ SMALL = {
     "scne": plain_ensemble(SCNRegressor(10), n_estimators=3),
     "scne by the paper": SCNERegressor.paper(max_hidden=10, n_estimators=3),
     "scne without a matrix": plain_ensemble(
-        RVFLRegressor(10), n_estimators=3, matrix_free=True, decorrelation=0.5, ridge=0.1, solver="gauss-seidel"
+        RVFLRegressor(10), n_estimators=3, decorrelation=0.5, ridge=0.1, solver="matrix-free gauss-seidel"
     ),
     "scn of classes": single_classifier(10),
     "scn of classes that holds out nothing": single_classifier(10, validation_fraction=None),

@@ -296,8 +296,8 @@ def test_unfit_arguments_are_refused_in_sentences(tmp_path):
         make_model().fit(da.from_array(X, (1_000, 2)), y)
     with pytest.raises(ValueError, match="y has 2999 rows, but X has 3000"):
         make_model().fit(rows, da.from_array(y[1:], 1_000))
-    with pytest.raises(ValueError, match="matrix_free"):
-        make_model(matrix_free=True).fit(rows, y)
+    with pytest.raises(ValueError, match="solver is 'matrix-free cg'"):
+        make_model(solver="matrix-free cg").fit(rows, y)
     with pytest.raises(ValueError, match="checkpoint"):
         make_model().fit(rows, y, checkpoint=tmp_path)
     with pytest.raises(TypeError, match="in the memory of this process"):

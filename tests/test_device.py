@@ -9,7 +9,7 @@ from ensembles import plain_classifier, plain_ensemble, single_classifier
 
 from scne import DNNERegressor, RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor
 from scne.fitting._calibration import HeldOutOutputs, kept_errors
-from scne.fitting._members import validation_rows
+from scne.fitting._members import draw_held_out
 from scne.fitting._trend import blended
 from scne.networks import SearchSettings, prepare_search
 from scne.networks.gpu._basis import _search_plan
@@ -225,7 +225,7 @@ def test_dates_are_read_where_they_are(make):
 def test_the_same_rows_are_held_out(make, weighted):
     X = columns_of_many_kinds(400)
     weights = some_weights(400, weighted)
-    here, there = (validation_rows(placed(put, X, None, weights), 0.2, 9) for put in (np.asarray, make))
+    here, there = (draw_held_out(placed(put, X, None, weights), 0.2, 9) for put in (np.asarray, make))
     np.testing.assert_array_equal(there, here)
     assert weights is None or weights[here].all()
 
@@ -235,7 +235,7 @@ def test_the_same_rows_are_held_out(make, weighted):
 def test_rows_that_differ_are_looked_for_among_all(make, different, enough):
     rare = np.r_[np.zeros(2_000), np.arange(different)][:, None]
     for put in (np.asarray, make):
-        assert (validation_rows(placed(put, rare), 0.2, 0) is not None) == enough
+        assert (draw_held_out(placed(put, rare), 0.2, 0) is not None) == enough
 
 
 @library
@@ -244,7 +244,7 @@ def test_rows_of_a_search_come_in_the_same_order(make, weighted):
     X = columns_of_many_kinds(600)
     weights, targets = some_weights(600, weighted), X[:, :1]
     plain, identity = learn_scaling(column_statistics(X), "standard"), ColumnScaling(np.zeros(1), np.ones(1))
-    held = validation_rows(ArrayRows(X, targets, weights), 0.2, 0)
+    held = draw_held_out(ArrayRows(X, targets, weights), 0.2, 0)
     here, there = (
         prepare_search(placed(put, X, targets, weights), np.arange(6), plain, identity, engine, held, dtype="float64")
         for put, engine in ((np.asarray, ThreadEngine(1)), (make, DeviceEngine(make(X))))
@@ -289,7 +289,7 @@ def test_a_trend_gets_the_same_share(make, weighted):
     np.testing.assert_allclose(there.share, here.share, rtol=1e-9)
     np.testing.assert_allclose(there.target_scaling.shift, here.target_scaling.shift, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(there.trend.weights, here.trend.weights, rtol=1e-7, atol=1e-10)
-    np.testing.assert_allclose(to_numpy(there.judged.outputs), here.judged.outputs, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(to_numpy(there.held_out.outputs), here.held_out.outputs, rtol=1e-9, atol=1e-10)
 
 
 @library

@@ -16,7 +16,7 @@ from scne.estimators import load_model, save_model
 from scne.estimators._regressor import draw_seed
 from scne.explain import _sensitivity
 from scne.explain._sensitivity import _quantiles
-from scne.fitting._members import validation_rows
+from scne.fitting._members import draw_held_out
 from scne.ncl import EnsembleSystem, leave_one_out, subsystem
 from scne.rows import ArrayRows, column_statistics, learn_scaling, open_rows
 
@@ -125,7 +125,7 @@ def test_group_importances_are_those_of_a_refit(held_out, outputs):
     else:
         model.fit(X[:400], y[:400])
         if held_out == "fraction":
-            judged = validation_rows(ArrayRows(X[:400]), 0.3, draw_seed(4))
+            judged = draw_held_out(ArrayRows(X[:400]), 0.3, draw_seed(4))
             train = np.setdiff1d(train, judged)
     scaled = model.target_scaling_.apply(y.reshape(600, -1))
     whole, without = refit_errors(
@@ -200,8 +200,9 @@ def test_group_importances_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="one network"):
         _ = one.group_importances_
     assert not hasattr(one, "group_importances_")
-    free = DNNERegressor(RVFLRegressor(5), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1).fit(X, y)
-    with pytest.raises(ValueError, match="matrix_free=True"):
+    settings = dict(n_estimators=2, solver="matrix-free cg", decorrelation=0.5, ridge=0.1)
+    free = DNNERegressor(RVFLRegressor(5), **settings).fit(X, y)
+    with pytest.raises(ValueError, match="matrix-free solver"):
         _ = free.group_importances_
     assert not hasattr(free, "group_importances_")
     assert not hasattr(free, "admissible_nodes_")
@@ -432,3 +433,15 @@ def test_scikit_learn_selects_columns_by_the_shares():
     X, y = friedman_rows(1_000, 20)
     chosen = SelectFromModel(RVFLRegressor(60, direct_link=False, random_state=0), threshold=0.03).fit(X, y)
     assert chosen.get_support().tolist() == [True] * 5 + [False] * 3
+
+
+def test_columns_that_were_not_scaled_are_standard_normal():
+    """Nothing is known of them: shares are those of columns of deviation one, whatever their own is."""
+    X = np.random.default_rng(0).normal(size=(500, 2)) * [1.0, 0.1]
+    y = X[:, 0] + 2 * X[:, 1]
+    shares = {
+        scaling: RVFLRegressor(5, scaling=scaling, random_state=0).fit(X, y).feature_importances_
+        for scaling in ("none", "standard")
+    }
+    np.testing.assert_allclose(shares["none"], [1 / 5, 4 / 5], atol=0.02)
+    np.testing.assert_allclose(shares["standard"], [1 / 1.04, 0.04 / 1.04], atol=0.02)

@@ -20,7 +20,7 @@ from scne.estimators import PredictionInterval, load_model, save_model
 from scne.estimators._regressor import draw_seed
 from scne.fitting import _calibration
 from scne.fitting._calibration import kept_errors
-from scne.fitting._members import validation_rows
+from scne.fitting._members import draw_held_out
 from scne.rows import ArrayRows, open_rows
 
 small = {"n_candidates": 20}
@@ -102,7 +102,7 @@ def ridge_errors(model, rows, judged, X, y, ridge, decorrelation=0.0):
 def test_the_errors_are_those_of_weights_solved_without_the_held_out_rows(model):
     X, y = make_rows(500, 3, "two outputs")
     model.set_params(random_state=5).fit(X, y)
-    judged = validation_rows(ArrayRows(X), 0.3, draw_seed(5))
+    judged = draw_held_out(ArrayRows(X), 0.3, draw_seed(5))
     rest = np.setdiff1d(np.arange(500), judged)
     ensemble = isinstance(model, SCNERegressor)
     ridge, decorrelation = (model.ridge_, model.decorrelation_) if ensemble else ([model.ridge], 0.0)
@@ -116,7 +116,7 @@ def test_every_solver_calibrates(solver):
     model = NETWORKS["scne"].set_params(random_state=0)
     settings = {"solver": solver, "decorrelation": 0.2, "ridge": 0.1}
     found = type(model)(model.estimator, groups=GROUPS, random_state=0, **settings).fit(X, y)
-    judged = validation_rows(ArrayRows(X), 0.3, draw_seed(0))
+    judged = draw_held_out(ArrayRows(X), 0.3, draw_seed(0))
     rest = np.setdiff1d(np.arange(400), judged)
     wanted = ridge_errors(found, rest, judged, X, y[:, None], found.ridge_, found.decorrelation_)
     np.testing.assert_allclose(found.calibration_, np.sort(wanted, axis=0), rtol=1e-3, atol=1e-5)
@@ -128,7 +128,7 @@ def test_the_errors_of_the_kept_weights_would_be_too_small():
     for seed in range(6):
         X, y = make_rows(600, seed)
         model = NETWORKS["scne that fits every row closely"].set_params(random_state=seed).fit(X, y)
-        judged = validation_rows(ArrayRows(X), 0.3, draw_seed(seed))
+        judged = draw_held_out(ArrayRows(X), 0.3, draw_seed(seed))
         T, t = make_rows(4_000, 100 + seed)
         own = np.quantile(np.abs(model.predict(X[judged]) - y[judged]), 0.9)
         shares.append([np.mean(np.abs(model.predict(T) - t) <= own), covered(model.predict(T, interval=0.9), t)])
@@ -148,7 +148,7 @@ def test_without_a_gram_matrix_rows_from_the_user_calibrate_and_a_fraction_does_
     X, y = make_rows(300, 9)
     V, v = make_rows(200, 10)
     base = SCNRegressor(8, **small, validation_fraction=0.3)
-    model = plain_ensemble(base, groups=GROUPS, matrix_free=True, decorrelation=0.5, ridge=0.1, random_state=0)
+    model = plain_ensemble(base, groups=GROUPS, solver="matrix-free cg", decorrelation=0.5, ridge=0.1, random_state=0)
     assert model.fit(X, y).calibration_ is None
     model.fit(X, y, X_val=V, y_val=v)
     np.testing.assert_allclose(model.calibration_[:, 0], np.sort(np.abs(model.predict(V) - v)), rtol=1e-12)

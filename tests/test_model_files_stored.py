@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
-from scne import RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor, open_rows
+from scne import DNNERegressor, RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor, open_rows
 from scne.estimators import describe_model, load_model
 from scne.estimators._stored_parameters import present_ensemble, present_network
 from scne.models import FORMAT_VERSION
@@ -173,6 +173,45 @@ def test_auto_is_what_it_was(name, given):
     assert present_ensemble(name, base, {"max_iter": 9}) == (base, wanted)
     said = {"networks": "per group", "trend": "linear"}
     assert present_ensemble(name, base, said) == (base, said)
+
+
+@pytest.mark.parametrize("name", ["SCNERegressor", "SCNEClassifier", "DNNERegressor"])
+@pytest.mark.parametrize(
+    ("stored_parameters", "present"),
+    [
+        ({"matrix_free": True}, "matrix-free cg"),
+        ({"matrix_free": True, "solver": "auto"}, "matrix-free cg"),
+        ({"matrix_free": 1, "solver": "naive"}, "matrix-free naive"),
+        ({"matrix_free": True, "solver": "gauss-seidel"}, "matrix-free gauss-seidel"),
+        ({"matrix_free": False, "solver": "jacobi"}, "jacobi"),
+        # What no fit took, and no fit was made with.
+        ({"matrix_free": True, "solver": "pinv"}, "pinv"),
+        ({"matrix_free": np.ones(3), "solver": "cg"}, "cg"),
+        ({"matrix_free": True, "solver": 7}, 7),
+    ],
+)
+def test_matrix_free_is_a_name_of_the_solver(name, stored_parameters, present):
+    _, parameters = present_ensemble(name, None, stored_parameters)
+    assert "matrix_free" not in parameters
+    assert parameters["solver"] == present
+
+
+def test_a_file_that_says_matrix_free_is_read(monkeypatch, tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = DNNERegressor(RVFLRegressor(4), n_estimators=2, solver="matrix-free jacobi", decorrelation=0.2, ridge=0.1)
+    model.fit(X, X[:, 0])
+
+    def as_it_was(self, deep=True):
+        parameters = get_params(self, deep)
+        return parameters | {"solver": "jacobi", "matrix_free": True} if "solver" in parameters else parameters
+
+    get_params = BaseEstimator.get_params
+    with monkeypatch.context() as patched:
+        patched.setattr(BaseEstimator, "get_params", as_it_was)
+        model.save(tmp_path / "m.scne")
+    again = load_model(tmp_path / "m.scne")
+    assert again.solver == "matrix-free jacobi"
+    assert np.array_equal(again.predict(X), model.predict(X))
 
 
 def test_scalings_of_an_ensemble_are_those_of_its_networks():

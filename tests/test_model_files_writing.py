@@ -135,6 +135,6 @@ def test_a_system_that_is_not_there_is_not_saved(model, tmp_path):
     save_model(model, tmp_path / "m.scne")
     with pytest.raises(ModelFileError, match="it holds no Gram matrix to save"):
         save_model(load_model(tmp_path / "m.scne"), tmp_path / "again.scne", with_system=True)
-    ensemble = plain_ensemble(RVFLRegressor(3), n_estimators=2, matrix_free=True, decorrelation=0.1, ridge=1.0)
+    ensemble = plain_ensemble(RVFLRegressor(3), n_estimators=2, solver="matrix-free cg", decorrelation=0.1, ridge=1.0)
     with pytest.raises(ModelFileError, match="it holds no Gram matrix to save"):
         save_model(ensemble.fit(X, Y), tmp_path / "m.scne", with_system=True)

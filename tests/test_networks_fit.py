@@ -139,7 +139,7 @@ def test_activations_are_what_they_are_called(values):
     np.testing.assert_allclose(ACTIVATIONS["tanh"](z.copy()), np.tanh(z), atol=1e-15)
 
 
-# --- watched rows
+# --- held-out rows
 
 
 @pytest.fixture(scope="module")

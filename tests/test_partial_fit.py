@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import scne
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.fitting import _running_errors
-from scne.fitting._running_errors import joined_errors
+from scne.fitting import _updating
+from scne.fitting._updating import joined_errors
 from scne.passes import listening
 
 N_FIRST = 300
@@ -234,7 +234,7 @@ def test_running_errors_are_weighted_quantiles(sizes, forgetting, seed):
 
 
 def test_no_more_errors_are_kept_than_allowed(monkeypatch):
-    monkeypatch.setattr(_running_errors, "MOST_ERRORS", 50)
+    monkeypatch.setattr(_updating, "MOST_ERRORS", 50)
     rng = np.random.default_rng(0)
     found = None
     for _ in range(6):
@@ -424,12 +424,12 @@ def test_a_model_without_its_system_says_how_to_keep_it(tmp_path):
         fitted(name).save(tmp_path / "m.scne")
         refused(scne.load(tmp_path / "m.scne"), match, X, y)
     matrix_free = plain_ensemble(
-        RVFLRegressor(5), n_estimators=2, matrix_free=True, decorrelation=0.5, ridge=0.1, random_state=0
+        RVFLRegressor(5), n_estimators=2, solver="matrix-free cg", decorrelation=0.5, ridge=0.1, random_state=0
     )
     with pytest.raises(AttributeError) as refusal:
         matrix_free.partial_fit(X, y)
-    assert "use matrix_free=False" in str(refusal.value.__cause__)
-    refused(matrix_free.fit(X, y).set_params(matrix_free=False), "fitted with matrix_free=True", X, y)
+    assert "use solver='cg'" in str(refusal.value.__cause__)
+    refused(matrix_free.fit(X, y).set_params(solver="cg"), "fitted by a matrix-free solver", X, y)
 
 
 @pytest.mark.parametrize("name", ["scne beside a trend", "scn", "dnne", "rvfl"])

@@ -116,10 +116,10 @@ def cut_and_resumed():
 def search_all():
     """All cases, in a process in which Triton interprets its kernels."""
     from scne.networks import _pools
-    from scne.networks.gpu import _pool_kernels
+    from scne.networks.gpu import _pool_launches
 
     # So that a few nodes are enough to be shared out among programs.
-    _pool_kernels._PROJECTED_NODES = 16
+    _pool_launches._PROJECTED_NODES = 16
     found = {name: both(changed, shape) for name, (changed, shape) in CASES.items()}
     drawn = _pools.uniform_pool
     for name, (share, changed) in REPEATED.items():

@@ -23,7 +23,7 @@ ESTIMATORS = {
     "dnne": DNNERegressor(RVFLRegressor(10), n_estimators=3, random_state=5),
     "scne": plain_ensemble(SCNRegressor(6, n_candidates=20), groups=[[0, 1], [1, 2]], random_state=5),
     "scne without a matrix": plain_ensemble(
-        RVFLRegressor(8), n_estimators=3, matrix_free=True, decorrelation=0.5, ridge=0.1, random_state=5
+        RVFLRegressor(8), n_estimators=3, solver="matrix-free cg", decorrelation=0.5, ridge=0.1, random_state=5
     ),
 }
 every = pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS.keys())
@@ -98,7 +98,7 @@ def test_a_refit_leaves_nothing_of_the_fit_before(data):
     X, y = data
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     model = DNNERegressor(RVFLRegressor(5), n_estimators=2, decorrelation=0.5, ridge=0.1, random_state=0)
-    model.fit(frame, y).set_params(matrix_free=True).fit(X, y)
+    model.fit(frame, y).set_params(solver="matrix-free cg").fit(X, y)
     fresh = clone(model).fit(X, y)
     assert set(vars(model)) == set(vars(fresh))
 

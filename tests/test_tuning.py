@@ -293,7 +293,7 @@ def test_the_first_training_rows(weighted):
     some = rows.first_training(5)
     np.testing.assert_array_equal(some.inputs, rows.inputs[order[:5]])
     np.testing.assert_array_equal(some.targets, rows.targets[order[:5]])
-    assert (some.n_training, some.n_rows, some.validation_weight) == (5, 5, 0.0)
+    assert (some.n_training, some.n_rows, some.held_out_weight) == (5, 5, 0.0)
     assert some.training_weight == pytest.approx(5.0 if weights is None else weights[order[:5]].sum())
     assert some.canonical_order.tolist() == [0, 1, 2, 3, 4]
     assert rows.first_training(8) is rows

@@ -175,10 +175,10 @@ def test_batches_are_random_orders_cut_to_pieces(n, batch, steps):
 
 def interpret(folder):
     """Run in the other process."""
-    from scne.networks.gpu import _tuning_kernels as kernels
+    from scne.networks.gpu import _tuning_launches as launches
 
     # A recording is made of many steps; here they would be slow and idle.
-    kernels.TuningKernels.recorded_steps = 1
+    launches.TuningKernels.recorded_steps = 1
     chosen, moved = [], []
     plain = device_tuning._steps
 

@@ -198,7 +198,7 @@ def test_listeners_hear_every_node(rows):
     assert seen[-1].stage.startswith("summing")
 
 
-ASKED = "a callback or listener asked to stop"
+ASKED = "a listener asked to stop"
 
 
 def test_a_listener_that_stops_at_a_step_ends_the_stage_with_what_it_has(rows):

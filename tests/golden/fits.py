@@ -130,8 +130,7 @@ def grouped_ensembles(folder: Path) -> Given:
     free = scne.SCNERegressor(
         small(),
         groups=groups,
-        solver="cg",
-        matrix_free=True,
+        solver="matrix-free cg",
         decorrelation=0.4,
         ridge=1e-3,
         networks="per group",

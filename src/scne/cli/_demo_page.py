@@ -95,13 +95,13 @@ def _building(page: Page, result: DemoResult) -> None:
     sizes = ", ".join(f"{name} {curve.kept}" for name, curve in curves.items())
     page.section(
         "Building the networks",
-        f"Every node is the best of 100 candidates. {VALIDATION_FRACTION:.0%} of the hours are only watched; each "
+        f"Every node is the best of 100 candidates. {VALIDATION_FRACTION:.0%} of the hours are held out; each "
         f"network keeps the number of nodes with the least error on them ({sizes}).",
     )
     page.figure(
         lambda ax: draw_building(ax, curves, error=f"RMSE ({UNIT})"),
-        caption="Error of each network alone while nodes are added: solid for the hours it learns, dashed for those it "
-        "watches.",
+        caption="Error of each network alone while nodes are added: solid for the hours it learns, dashed for those "
+        "held out.",
         alt="Line chart: the error of each network falls as nodes are added.",
     )
 

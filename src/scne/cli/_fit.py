@@ -30,7 +30,7 @@ def fit_command(
     tuning: Annotated[
         float, typer.Option(help="Rounds of tuning after the search; 0 is none.", min=0, max=10_000)
     ] = 10,
-    validation: Annotated[float, typer.Option(help="Share of the searched rows that are only watched.")] = 0.15,
+    validation: Annotated[float, typer.Option(help="Share of the searched rows that are held out.")] = 0.15,
     search_rows: Annotated[
         int, typer.Option(help="Rows on which networks are searched; 0 is all.", min=0, max=10**9)
     ] = 100_000,

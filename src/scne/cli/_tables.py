@@ -38,7 +38,7 @@ def print_summary(summary: ModelSummary, path: Path, as_json: bool, paragraph: s
         print_text(note)
     table = open_table()
     table.add_column("network", overflow="fold")
-    for heading in ("columns", "nodes", "train", "watched"):
+    for heading in ("columns", "nodes", "train", "held out"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("stopped because", overflow="fold")
     for group in summary.groups:

@@ -9,17 +9,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from scne.explain import GroupImportances, group_importances
-from scne.fitting import FittedNetworks, HeldOutSums, Member, MemberPlan, Trend
+from scne.fitting import FittedNetworks, HeldOutSums, Member, MemberPlan, NotHeldError, Trend
 from scne.ncl import Choice, EnsembleSystem, MemberCosts, Solution, member_costs
 from scne.networks import admissible_nodes
 from scne.rows import ColumnScaling
 
 if TYPE_CHECKING:
     from scne.rows import Encoder
-
-
-class NotHeldError(ValueError, AttributeError):
-    """A fitted model does not hold what an attribute or a method needs; `hasattr` then says no."""
 
 
 class FittedAttributes:
@@ -76,17 +72,9 @@ class FittedAttributes:
             raise AttributeError("This model was fitted on arrays, not on files.")
         return self.fitted_.columns.data
 
-    def _with_sums(self) -> FittedNetworks:
-        check_is_fitted(self)
-        if self.fitted_.sums is None:
-            raise NotHeldError(
-                f"This {type(self).__name__} holds no Gram matrix: it was fitted with matrix_free=True, or loaded from "
-                "a file that was saved without it (save with with_system=True, or keep it with pickle or joblib)."
-            )
-        return self.fitted_
-
     def _sums(self) -> EnsembleSystem:
-        system = self._with_sums().system
+        check_is_fitted(self)
+        system = self.fitted_.with_sums().system
         assert system is not None
         return system
 
@@ -236,9 +224,9 @@ class EnsembleAttributes(FittedAttributes):
         >>> rises["a"] > rises["b"] > 0.1 > abs(rises["c"])
         True
         """
-        model = self._with_sums()
+        check_is_fitted(self)
         try:
-            return group_importances(model)
+            return group_importances(self.fitted_.with_sums())
         except ValueError as error:
             raise NotHeldError(str(error)) from None
 
@@ -252,7 +240,7 @@ class EnsembleAttributes(FittedAttributes):
         """
         system = self._sums()
         held = {}
-        for m, (member, plan) in enumerate(zip(self.members_, self._member_plans(), strict=True)):
+        for m, (member, plan) in enumerate(zip(self.members_, self._member_plans(list(self.groups_)), strict=True)):
             if member.search is not None:
                 held[member.name] = admissible_nodes(
                     system.diagonal_block(m),
@@ -266,5 +254,5 @@ class EnsembleAttributes(FittedAttributes):
         return held
 
     @abstractmethod
-    def _member_plans(self) -> Sequence[MemberPlan]:
-        """How each of the fitted networks was built."""
+    def _member_plans(self, names: Sequence[str]) -> Sequence[MemberPlan]:
+        """How each of the networks of these names is built."""

@@ -12,14 +12,19 @@ import numpy as np
 
 from scne.estimators._scne import SCNERegressor
 from scne.estimators.inputs._types import Ridge
-from scne.fitting import PRECISIONS, check_choice, check_integer, check_real, check_threads, checked_member_weights
+from scne.fitting import (
+    PRECISIONS,
+    SOLVER_NAMES,
+    check_choice,
+    check_integer,
+    check_real,
+    check_threads,
+    checked_member_weights,
+)
 from scne.models import damaged, shortened
-from scne.ncl import SOLVERS
 
 # More threads than any machine has cores.
 _MOST_THREADS = 65_536
-# What Python takes for true or false, whatever a user wrote.
-_FLAGS = ("direct_link", "matrix_free")
 
 
 def check_parameters(model: Any) -> None:
@@ -45,9 +50,9 @@ def check_class_weight(value: object) -> None:
 
 def _check_common(model: Any) -> None:
     parameters = model.get_params(deep=False)
-    for name in _FLAGS:
-        if isinstance(parameters.get(name), list | tuple | dict | set | np.ndarray):
-            raise ValueError(f"{name} is not true or false")
+    # What Python takes for true or false, whatever a user wrote.
+    if isinstance(parameters.get("direct_link"), list | tuple | dict | set | np.ndarray):
+        raise ValueError("direct_link is not true or false")
     if parameters["device"] is not None and not isinstance(parameters["device"], str):
         raise ValueError("device is not a text")
     check_choice("precision", parameters["precision"], PRECISIONS)
@@ -63,7 +68,7 @@ def _check_ensemble(model: SCNERegressor) -> None:
         _check_common(base)
     # With the parameters of the base model.
     model._template()
-    check_choice("solver", model.solver, ("auto", *SOLVERS))
+    check_choice("solver", model.solver, SOLVER_NAMES)
     check_integer("max_iter", model.max_iter, 1)
     check_real("tol", model.tol)
     if not isinstance(model.decorrelation, str):

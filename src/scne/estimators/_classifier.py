@@ -57,10 +57,9 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         `validation_fraction`. Its targets are the indicators: target_scaling="standard" lets rare classes count as much
         as others when nodes are searched.
     groups, n_estimators, networks, trend, solver, decorrelation, ridge : see `SCNERegressor`
-        lambda and the ridge are chosen by squared error, as there. A single network is n_estimators=1.
+        lambda and the ridge are chosen by squared error, as there. A single network is n_estimators=1. With a
+        matrix-free solver no row is judged by weights that have not seen it (see `estimator`), unless X_val is given.
     member_weights, max_iter, tol : see `SCNERegressor`
-    matrix_free : see `SCNERegressor`
-        With it no row is judged by weights that have not seen it (see `estimator`), unless X_val is given.
     class_weight : dict, "balanced" or None, default=None
         What a row counts, by its label, beside its sample weight; "balanced" makes all classes count the same.
         Weights of classes set proportions: the sum of all weights stays what it is without them. Probabilities are
@@ -116,7 +115,6 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         member_weights: MemberWeights = None,
         max_iter: int = 100,
         tol: float = 0.0,
-        matrix_free: bool = False,
         class_weight: ClassWeight = None,
         device: str | None = None,
         precision: str = "auto",
@@ -134,7 +132,6 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         self.member_weights = member_weights
         self.max_iter = max_iter
         self.tol = tol
-        self.matrix_free = matrix_free
         self.class_weight = class_weight
         self.device = device
         self.precision = precision
@@ -181,7 +178,7 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (n_rows,), optional
             Only their ratios matter; see `SCNERegressor.fit`.
         X_val, y_val : array-like, optional
-            Rows to watch while nodes are added, on which probabilities are fitted too. They are not fitted otherwise.
+            Held-out rows of your own, as in `SCNERegressor.fit`, on which probabilities are fitted too.
 
         Returns
         -------
@@ -198,10 +195,10 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         )
         classes, codes = coded_labels(self, y)
         weight_of_class, weights = row_weights(self.class_weight, classes, codes, sample_weight)
-        watched = None if y_val is None else one_hot(codes_of(classes, y_val), len(classes))
+        held_out_targets = None if y_val is None else one_hot(codes_of(classes, y_val), len(classes))
         settled = None if weights is None else SettledWeights(weights)
         self.regressor_ = self._unfitted_regressor()
-        held_out = self.regressor_._fit(GivenRows(X, one_hot(codes, len(classes)), settled, X_val, watched))
+        held_out = self.regressor_._fit(GivenRows(X, one_hot(codes, len(classes)), settled, X_val, held_out_targets))
         self.n_features_in_ = self.regressor_.n_features_in_
         if hasattr(self.regressor_, "feature_names_in_"):
             self.feature_names_in_ = self.regressor_.feature_names_in_

@@ -125,9 +125,9 @@ def weights_by_label(class_weight: dict[Any, Any], classes: np.ndarray) -> NDArr
     return each
 
 
-def held_out_codes(judged: HeldOutOutputs) -> NDArray[np.intp]:
-    assert judged.rows.targets is not None
-    targets = to_numpy(judged.rows.targets)
+def held_out_codes(held_out: HeldOutOutputs) -> NDArray[np.intp]:
+    assert held_out.rows.targets is not None
+    targets = to_numpy(held_out.rows.targets)
     # A trend that was taken off and added again leaves targets with rounding errors.
     return (targets[:, 0] > 0).astype(np.intp) if targets.shape[1] == 1 else targets.argmax(axis=1)
 

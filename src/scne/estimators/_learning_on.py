@@ -14,9 +14,12 @@ from scne.estimators.inputs._data import GivenRows
 from scne.estimators.inputs._later_rows import later_rows
 from scne.estimators.inputs._types import Table
 from scne.fitting import (
+    MATRIX_FREE,
     MOST_ERRORS,
+    PRECISIONS,
     MemberPlan,
     WeightSettings,
+    check_choice,
     check_gram_fits,
     check_integer,
     check_threads,
@@ -28,8 +31,11 @@ from scne.rows import UNIT_SCALE
 
 
 def _sums_are_kept(model: object) -> bool:
-    if getattr(model, "matrix_free", False):
-        raise AttributeError("matrix_free is True, but partial_fit adds to the Gram matrix; use matrix_free=False.")
+    solver = getattr(model, "solver", None)
+    if str(solver) in MATRIX_FREE:
+        raise AttributeError(
+            f"solver is {solver!r}, but partial_fit adds to the Gram matrix; use solver={MATRIX_FREE[str(solver)]!r}."
+        )
     return True
 
 
@@ -37,8 +43,8 @@ class LearningRegressor(FittedRegressor):
     """A regressor that can change what was fitted."""
 
     @abstractmethod
-    def _member_plans(self) -> Sequence[MemberPlan]:
-        """How each of the fitted networks was built."""
+    def _member_plans(self, names: Sequence[str]) -> Sequence[MemberPlan]:
+        """How each of the networks of these names is built."""
 
     @abstractmethod
     def _later_weights(self) -> WeightSettings:
@@ -91,14 +97,15 @@ class LearningRegressor(FittedRegressor):
         >>> model.n_rows_, model.score(X, y) > 0.999
         (400, True)
         """
-        forgetting = check_forgetting(forgetting)
+        if not isinstance(forgetting, Real) or isinstance(forgetting, bool) or not 0 < forgetting <= 1:
+            raise ValueError(f"forgetting is {forgetting!r}, but it must be a number above 0 and not above 1.")
         if not hasattr(self, "fitted_"):
             return self.fit(X, y, sample_weight)
-        model = self._with_sums()
+        model = self.fitted_.with_sums()
         # Rows that follow count beside those of the fit.
         batch = later_rows(self, GivenRows(X, y, sample_weight), MOST_ERRORS, 0, model.weight_scale or UNIT_SCALE)
-        engine = open_engine(self.device, self.precision, self.n_jobs, X)
-        self.fitted_ = updated(model, batch, forgetting, self._later_weights(), engine, check_threads(self.n_jobs))
+        engine, threads = open_engine(self.device, self.precision, self.n_jobs, X), check_threads(self.n_jobs)
+        self.fitted_ = updated(model, batch, float(forgetting), self._later_weights(), engine, threads)
         return self
 
     def add_nodes(self, n: int, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -149,14 +156,19 @@ class LearningRegressor(FittedRegressor):
         """
         check_is_fitted(self)
         check_integer("n", n, 1)
-        if getattr(self, "matrix_free", False):
-            raise ValueError("matrix_free is True, but nodes are added with the Gram matrix; use matrix_free=False.")
+        check_choice("precision", self.precision, PRECISIONS)
+        solver = getattr(self, "solver", None)
+        if str(solver) in MATRIX_FREE:
+            raise ValueError(
+                f"solver is {solver!r}, but nodes are added with the Gram matrix; use "
+                f"solver={MATRIX_FREE[str(solver)]!r}."
+            )
         check_gram_fits([layer.n_outputs + n for layer in self.fitted_.layers])
         template, seed = self._template(), draw_seed(self.random_state)
         rows = later_rows(self, GivenRows(X, y, sample_weight), template.search_rows, seed, None)
         self.fitted_ = grown(
             self.fitted_,
-            self._member_plans(),
+            self._member_plans([member.name for member in self.fitted_.members]),
             n,
             rows,
             template.validation_fraction,
@@ -167,10 +179,3 @@ class LearningRegressor(FittedRegressor):
             check_threads(self.n_jobs),
         )
         return self
-
-
-def check_forgetting(value: float) -> float:
-    """A number above 0 and up to 1."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value <= 1:
-        raise ValueError(f"forgetting is {value!r}, but it must be a number above 0 and not above 1.")
-    return float(value)

@@ -30,7 +30,7 @@ class GroupSummary:
     training_error : float or None
         Of this network alone when its nodes were searched, in units of the scaled target; None when they were drawn.
     validation_error : float or None
-        The same on the rows that the search watched.
+        The same on the held-out rows.
     stop_reason : str or None
         Why its search ended, as a sentence.
     """

@@ -37,14 +37,18 @@ if TYPE_CHECKING:
     from scne.rows import FileRows
 
 
+# Parameters of base models that are those of the whole ensemble.
+SHARED = ("scaling", "target_scaling", "validation_fraction", "search_rows")
+
+
 class NetworkRegressor(LearningRegressor):
     """Base of `SCNRegressor` and `RVFLRegressor`: subclasses say how a hidden layer is found."""
 
     ridge: float
     scaling: str
     target_scaling: str
-    # Rows to search on (None is all) and the share of them to watch, where nodes are searched. Where they are drawn, no
-    # rows have to be held, or to travel, for them.
+    # Rows to search on (None is all) and the share of them to hold out, where nodes are searched. Where they are drawn,
+    # no rows have to be held, or to travel, for them.
     search_rows: int | None = 1
     validation_fraction: float | None = None
     # What an ensemble may give for each group by its name.
@@ -104,7 +108,7 @@ class NetworkRegressor(LearningRegressor):
             basis_bytes=basis_bytes,
         )
 
-    def _member_plans(self) -> tuple[MemberPlan, ...]:
+    def _member_plans(self, names: Sequence[str]) -> tuple[MemberPlan, ...]:
         return (self._member_plan(),)
 
     def _later_weights(self) -> WeightSettings:
@@ -140,3 +144,22 @@ class NetworkRegressor(LearningRegressor):
     def direct_weights_(self) -> NDArray[np.float64] | None:
         """Output weights of the direct links, shape (d, n_outputs)."""
         return self.fitted_.weights[0][self.n_hidden_ :] if self.layer_.direct_link else None
+
+
+def shared_template(bases: Sequence[NetworkRegressor]) -> NetworkRegressor:
+    """The base model whose shared parameters are those of the ensemble; all of them are checked."""
+    for base in bases:
+        if not isinstance(base, NetworkRegressor):
+            raise TypeError(f"estimator is {base!r}, but it must be an SCNRegressor, an RVFLRegressor or None.")
+        base._for_group(None)._check_parameters()
+    # Networks whose nodes are drawn need no rows to search on.
+    searched = [base for base in bases if "search_rows" in base.get_params(deep=False)]
+    template = searched[0] if searched else bases[0]
+    for base in bases:
+        for name in SHARED:
+            mine, shared = getattr(base, name), getattr(template, name)
+            if name in base.get_params(deep=False) and mine != shared:
+                raise ValueError(
+                    f"The estimators have {name}={shared!r} and {name}={mine!r}, but all networks share one {name}."
+                )
+    return template

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -31,6 +31,7 @@ from scne.estimators.inputs._types import RandomState, Table
 from scne.explain import Described, PermutationImportances, paragraph, permutation_importances, shares, total_effects
 from scne.fitting import (
     BASIS_BYTES,
+    PRECISIONS,
     FitPlan,
     FittedNetworks,
     HeldOutOutputs,
@@ -38,6 +39,7 @@ from scne.fitting import (
     PredictionInterval,
     TrainingData,
     around,
+    check_choice,
     check_fixed_seed,
     check_integer,
     check_threads,
@@ -60,7 +62,7 @@ if TYPE_CHECKING:
     from scne.rows import FileRows
 
 
-class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, ABC):
+class FittedRegressor(FittedAttributes, Leaving, MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
     """Base of the networks and the ensembles: a shell around `FittedNetworks`."""
 
     device: str | None
@@ -111,7 +113,8 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
             a row of twice that weight counts as two rows. Others say how much a row matters beside the rest, and are
             given a mean of 1. Rows of weight zero are left out.
         X_val, y_val : array-like, optional
-            Rows to watch while nodes are added; each network keeps its best prefix of nodes on them.
+            Held-out rows of your own, instead of a `validation_fraction`: on them each network keeps its best prefix of
+            nodes, and what is "auto" or "judged" is chosen.
         checkpoint : path, optional
             Folder that keeps the fit's progress: a new or empty one, or that of the same fit. A fit that was killed
             resumes from there when it is started again with the same settings and data, and ends with the same model,
@@ -133,6 +136,7 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
     ) -> HeldOutOutputs | None:
         """Fit; what is said of the held-out rows, if any, from which a classifier learns."""
         template = self._template()
+        check_choice("precision", self.precision, PRECISIONS)
         seed, files = draw_seed(self.random_state), is_file_rows(given.X)
         self._check_given(given)
         if checkpoint is not None:
@@ -246,13 +250,15 @@ class FittedRegressor(FittedAttributes, Leaving, RegressorMixin, BaseEstimator, 
     def feature_importances_(self) -> NDArray[np.float64]:
         """The share of each column in what moves the output, shape (n_features_in_,): they sum to 1, or are all zero.
 
-        The total effect (total Sobol index, unnormalised) of a column is the variance that the output has left when
-        all other columns are held; here it is divided by the sum of all. It belongs to the fitted function alone,
-        needs no rows and comes out the same from a model file. Columns are taken as independent of each other, with
-        the mean, deviation and range that their scaling knows ("0-1" and "none" know the range alone, and stand for
-        uniform columns). A column that an encoder made several of counts with the sum of theirs, and several outputs
-        by their scaled variance. Where columns depend on each other strongly,
-        or to know what a column is worth in terms of the error, use `permutation_importances` on rows.
+        The total effect (total Sobol index, unnormalised) of a column is the variance that the output has left when all
+        other columns are held; here it is divided by the sum of all. It belongs to the fitted function alone, needs no
+        rows and comes out the same from a model file. Columns are taken as independent of each other, with the mean,
+        deviation and range that their scaling knows ("0-1" and "min-max" know the range alone, and stand for uniform
+        columns). scaling="none" knows nothing: columns are then standard normal, whatever their units (with a linear
+        trend beside the networks, uniform over the range that the trend has seen). A column that an encoder made
+        several of counts with the sum of theirs, and several outputs by their scaled variance. Where columns depend on
+        each other strongly, or to know what a column is worth in terms of the error, use `permutation_importances` on
+        rows.
         """
         check_is_fitted(self)
         columns = self.fitted_.columns

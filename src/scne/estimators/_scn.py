@@ -83,7 +83,7 @@ class SCNRegressor(NetworkRegressor):
     target_scaling : {"0-1", "standard", "none"}, default="standard"
         How targets are scaled inside. Predictions have y's own units.
     validation_fraction : float or None, default=None
-        Share of the rows to hold out of the search and watch; the prefix of nodes with the least error on them is
+        Share of the rows to hold out of the search; the prefix of nodes with the least error on them is
         kept, and the output weights are then solved on all rows. Not used when `fit` is given X_val.
     search_rows : int or None, default=100_000
         Rows on which networks are searched, drawn uniformly with the seed when there are more; None is all rows. The

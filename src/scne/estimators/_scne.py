@@ -1,22 +1,22 @@
 """SCNE: the ensemble on stochastic configuration networks."""
 
 import copy
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args
 
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._attributes import EnsembleAttributes
-from scne.estimators._base_models import base_models, plans_of, shared_template
 from scne.estimators._learning_on import LearningRegressor
-from scne.estimators._network import NetworkRegressor
+from scne.estimators._network import NetworkRegressor, shared_template
 from scne.estimators._scn import SCNRegressor
 from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
 from scne.estimators.inputs._groups import given_groups
 from scne.estimators.inputs._types import Groups, MemberWeights, RandomState, Ridge, Table
 from scne.fitting import (
+    MATRIX_FREE,
+    SOLVER_NAMES,
     FitPlan,
     MemberPlan,
     MemoryPlan,
@@ -25,6 +25,7 @@ from scne.fitting import (
     WeightSettings,
     check_choice,
     check_integer,
+    check_real,
     check_threads,
     check_weight_settings,
     open_engine,
@@ -36,8 +37,6 @@ from scne.rows import Array, all_columns
 
 if TYPE_CHECKING:
     from scne.rows import FileRows
-
-NETWORKS = ("across", "per group")
 
 
 class SCNERegressor(EnsembleAttributes, LearningRegressor):
@@ -74,11 +73,14 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         where there is little more to find than a straight line, or too few rows to find it, the trend gets most of it.
         "linear" takes the trend off the target before networks are built, and adds it to their output; so does
         "judged" where no row is held out. "none", as in the paper, leaves all of the output to the networks.
-    solver : {"auto", "naive", "pinv", "jacobi", "gauss-seidel", "cholesky", "cg"}, default="auto"
+    solver : {"auto", "naive", "pinv", "jacobi", "gauss-seidel", "cholesky", "cg", "matrix-free naive", \
+            "matrix-free jacobi", "matrix-free gauss-seidel", "matrix-free cg"}, default="auto"
         "naive" leaves the networks as they are (lambda = 0), "pinv", "jacobi" and "gauss-seidel" are Algorithms 1, 2
-        and 3; "auto" is "cholesky", or "pinv" when every ridge is zero.
+        and 3; "auto" is "cholesky", or "pinv" when every ridge is zero. The matrix-free ones never form the
+        off-diagonal blocks of H'H (docs/mathematics.md, Proposition 9): each iteration reads the rows again instead.
+        They are for very many nodes, with a given decorrelation and ridge.
     decorrelation : "auto" or float in [0, M/(M-1)), default="auto"
-        lambda of the paper; "auto" takes the least error on the validation rows, or without any the least score of
+        lambda of the paper; "auto" takes the least error on the held-out rows, or without any the least score of
         generalised cross-validation. (The DNNE code of 2014 means half of this lambda by the same letter.)
     ridge : "auto", float, or one float per group, default="auto"
         r_m of Remark 2, added to the diagonal of H_m'H_m. Zero gives pseudo-inverses, as in `SCNRegressor`.
@@ -91,10 +93,6 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     tol : float, default=0.0
         tau: iterations also stop when the ensemble error is below it, in units of the scaled target; in any case they
         stop when what the weights produce moves by less than 1e-8, relatively.
-    matrix_free : bool, default=False
-        Never form the off-diagonal blocks of H'H (docs/mathematics.md, Proposition 9): each iteration reads the rows
-        again instead. For very many nodes, with a given decorrelation and ridge and solver "naive", "jacobi",
-        "gauss-seidel" or "cg".
     device : str or None, default=None
         Where the work is done: "cuda", "auto", "cpu", or None, which is where X lives (see `SCNRegressor`).
     precision : {"auto", "float32", "tf32", "float64"}, default="auto"
@@ -169,7 +167,6 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         member_weights: MemberWeights = None,
         max_iter: int = 100,
         tol: float = 0.0,
-        matrix_free: bool = False,
         device: str | None = None,
         precision: str = "auto",
         n_jobs: int | None = None,
@@ -186,7 +183,6 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         self.member_weights = member_weights
         self.max_iter = max_iter
         self.tol = tol
-        self.matrix_free = matrix_free
         self.device = device
         self.precision = precision
         self.n_jobs = n_jobs
@@ -230,26 +226,41 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
 
     def _template(self) -> NetworkRegressor:
         check_integer("n_estimators", self.n_estimators, 1)
-        check_choice("networks", self.networks, NETWORKS)
+        check_choice("networks", self.networks, ("across", "per group"))
         check_choice("trend", self.trend, get_args(TrendMode))
         return shared_template(list(self._bases().values()))
 
     def _bases(self) -> Mapping[str | None, NetworkRegressor]:
-        return base_models(self.estimator, type(self)._default_estimator)
+        """The base model of each group, by its name, or of all of them under None."""
+        estimator = self.estimator
+        if not isinstance(estimator, Mapping):
+            return {None: type(self)._default_estimator() if estimator is None else estimator}
+        if not estimator:
+            raise ValueError("estimator is an empty mapping, but it must name a base model for every group.")
+        return {str(name): base for name, base in estimator.items()}
 
-    def _plans_of(self, names: list[str]) -> tuple[MemberPlan, ...]:
-        return plans_of(self._bases(), names, follows_groups=self.networks == "per group")
+    def _member_plans(self, names: Sequence[str]) -> tuple[MemberPlan, ...]:
+        bases, plans = self._bases(), []
+        if None not in bases and set(bases) != set(names):
+            other = "" if self.networks == "per group" else '; networks="per group" follows the groups'
+            raise ValueError(
+                f"estimator names {sorted(map(str, bases))}, but it must name each of the networks {names} once{other}."
+            )
+        for name in names:
+            base = bases[None] if None in bases else bases[name]
+            plans.append(base._for_group(name)._member_plan())
+        return tuple(plans)
 
     def _check_given(self, given: GivenRows) -> None:
         if is_file_rows(given.X) and self.groups is not None:
             raise ValueError("groups was passed to the estimator beside rows in files; give it to open_rows instead.")
-        if self.matrix_free and (given.client is not None or is_dask_collection(given.X)):
-            raise ValueError(
-                "matrix_free is True, but it reads the rows again in every iteration, which is not done on a Dask "
-                "cluster; use matrix_free=False."
-            )
-        if self.matrix_free and open_engine(self.device, self.precision, self.n_jobs, given.X).on_device:
-            raise ValueError("matrix_free is True, but it is done on processors only; use device='cpu'.")
+        plain = MATRIX_FREE.get(str(self.solver))
+        if plain is None:
+            return
+        on_cluster = given.client is not None or is_dask_collection(given.X)
+        if on_cluster or open_engine(self.device, self.precision, self.n_jobs, given.X).on_device:
+            where = "a Dask cluster" if on_cluster else "a device"
+            raise ValueError(f"solver is {self.solver!r}, which does not work on {where}; use solver={plain!r}.")
 
     def _memory_plan(self, files: "FileRows", threads: int) -> MemoryPlan:
         across = self.networks == "across"
@@ -265,17 +276,16 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
 
     def _fit_plan(self, data: TrainingData, seed: int, basis_bytes: float) -> FitPlan:
         template = self._template()
-        groups, named = data.groups, {}
+        groups = data.groups
         if groups is None and self.groups is not None:
             groups = given_groups(self.groups, data)
-        if groups is not None:
-            named = {group.name: group.columns for group in groups}
+        named = {} if groups is None else {group.name: group.columns for group in groups}
         if groups is None or self.networks == "across":
             groups = all_columns(data.rows.n_columns, self.n_estimators, "network")
         names = list(map(attrgetter("name"), groups))
         return FitPlan(
             groups,
-            self._plans_of(names),
+            self._member_plans(names),
             template._scaling_plan(data, groups),
             template.validation_fraction,
             cast(TrendMode, self.trend),
@@ -283,12 +293,8 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
             seed,
             self.precision,
             named,
-            bool(self.matrix_free),
             basis_bytes,
         )
-
-    def _member_plans(self) -> tuple[MemberPlan, ...]:
-        return self._plans_of(list(self.groups_))
 
     def _weight_settings(self, names: list[str]) -> WeightSettings:
         return check_weight_settings(
@@ -297,11 +303,12 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
 
     def _later_weights(self) -> WeightSettings:
         solved = self.fitted_.solved
-        settings = self._weight_settings(list(map(attrgetter("name"), self.fitted_.members)))
-        return replace(
-            settings,
-            decorrelation=solved.decorrelation,
-            ridge=solved.ridge,
+        return WeightSettings(
+            check_choice("solver", self.solver, SOLVER_NAMES),
+            solved.decorrelation,
+            solved.ridge,
+            check_integer("max_iter", self.max_iter, 1),
+            check_real("tol", self.tol),
             member_weights=solved.member_weights,
         )
 
@@ -326,7 +333,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         for name in settings:
             if name not in allowed:
                 raise TypeError(f"reweighted got {name!r}, but it takes only {', '.join(allowed)}.")
-        model, other = self._with_sums(), copy.copy(self)
+        model, other = self.fitted_.with_sums(), copy.copy(self)
         other.set_params(**settings)
         other.fitted_ = reweighted(model, other._weight_settings(list(self.groups_)))
         return other

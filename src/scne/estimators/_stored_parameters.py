@@ -4,10 +4,12 @@ A parameter decides nothing about predictions: what has none of its own any more
 """
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
-from scne.estimators._base_models import SHARED
+from scne.estimators._network import SHARED
 from scne.estimators._rvfl import RVFLRegressor
+from scne.fitting import MATRIX_FREE
 
 # One network for classes, which is an ensemble of one now.
 SINGLE_CLASSIFIER = "SCNClassifier"
@@ -20,7 +22,7 @@ _GONE_OF_NETWORKS = (
     "pool_rows",
     "search_dtype",
 )
-_GONE_OF_ENSEMBLES = ("step_tol", "scaling", "target_scaling")
+_GONE_OF_ENSEMBLES = ("step_tol", "scaling", "target_scaling", "matrix_free")
 
 
 def present_network(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,8 +51,14 @@ def present_ensemble(name: str, base: Any, stored: Mapping[str, Any]) -> tuple[A
     --------
     >>> present_ensemble("SCNERegressor", None, {"networks": "auto", "step_tol": 1e-8})
     (None, {'networks': 'across', 'trend': 'judged'})
+    >>> present_ensemble("DNNERegressor", None, {"solver": "jacobi", "matrix_free": True})[1]["solver"]
+    'matrix-free jacobi'
     """
     parameters = {key: value for key, value in stored.items() if key not in _GONE_OF_ENSEMBLES}
+    solver, matrix_free = parameters.get("solver", "auto"), stored.get("matrix_free")
+    if isinstance(solver, str) and isinstance(matrix_free, Real | str) and matrix_free:
+        name_now = "matrix-free " + ("cg" if solver == "auto" else solver)
+        parameters["solver"] = name_now if name_now in MATRIX_FREE else solver
     plain = base is not None or name == "DNNERegressor"
     if parameters.get("networks", "auto") == "auto":
         parameters["networks"] = "per group" if plain else "across"

@@ -107,7 +107,8 @@ def _quantiles(column: ColumnScaling, scaling: str, n: int) -> NDArray[np.float6
     """Evenly spaced quantiles of each column, shape (n, d), as far as its scaling knows the distribution.
 
     With a mean, a deviation and a range: the beta distribution that has all of them, from two values only (a mark of
-    zero or one) to a long tail. With a range alone: uniform. With a mean and a deviation alone: normal.
+    zero or one) to a long tail. With a range alone: uniform. With a mean and a deviation alone: normal; columns that
+    were not scaled ("none") have neither, and are standard normal.
     """
     levels = (np.arange(n)[:, None] + 0.5) / n
     if scaling in ("0-1", "min-max"):

@@ -24,11 +24,17 @@ from scne.fitting._checks import (
 )
 from scne.fitting._engines import placed
 from scne.fitting._fit import Fit, fit_networks
-from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend, split_weights
+from scne.fitting._fitted import (
+    Columns,
+    FittedNetworks,
+    FittedTrend,
+    HeldOutSums,
+    NotHeldError,
+    RunningErrors,
+    split_weights,
+)
 from scne.fitting._growing import grown
-from scne.fitting._held_out import HeldOutSums
 from scne.fitting._identity import fit_identity
-from scne.fitting._later_rows import LaterRows
 from scne.fitting._members import (
     BlockStatistics,
     Member,
@@ -53,12 +59,13 @@ from scne.fitting._probabilities import (
     one_hot,
     probabilities,
 )
-from scne.fitting._running_errors import RunningErrors
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import Trend
-from scne.fitting._updating import reweighted, updated
+from scne.fitting._updating import LaterRows, reweighted, updated
 from scne.fitting._weights import (
+    MATRIX_FREE,
     SCORE_SLACK,
+    SOLVER_NAMES,
     SolvedWeights,
     WeightSettings,
     check_weight_settings,
@@ -71,12 +78,14 @@ __all__ = [
     "LARGEST_RIDGE",
     "LARGEST_SCOPE",
     "LEAST_OUTPUT",
+    "MATRIX_FREE",
     "MOST_ERRORS",
     "MOST_OUTPUT",
     "OUTPUT_SOFTNESS",
     "PRECISIONS",
     "PROBABILITY_FLOOR",
     "SCORE_SLACK",
+    "SOLVER_NAMES",
     "BlockStatistics",
     "Checkpoint",
     "CheckpointError",
@@ -94,6 +103,7 @@ __all__ = [
     "MemberPlan",
     "MemoryPlan",
     "NetworkPlan",
+    "NotHeldError",
     "PredictionInterval",
     "ProbabilityMap",
     "RunningErrors",

@@ -77,7 +77,7 @@ def held_out_outputs(
     site : BuildingSite
     layers : sequence of HiddenLayer
     weights : ndarray of shape (L, q)
-        Of the model that is kept. They have not seen validation rows that the user gave.
+        Of the model that is kept. They have not seen held-out rows that the user gave.
     weights_without : callable or None
         Solves for the weights without the rows that were held out; None where that is not possible.
     threads : int
@@ -86,10 +86,10 @@ def held_out_outputs(
     -------
     HeldOutOutputs, or None when no row was held out
     """
-    if site.watched is not None:
-        rows = site.watched
-    elif site.validation is not None and weights_without is not None:
-        rows, weights = site.rows.take(site.validation), weights_without()
+    if site.held_out_rows is not None:
+        rows = site.held_out_rows
+    elif site.held_out_places is not None and weights_without is not None:
+        rows, weights = site.rows.take(site.held_out_places), weights_without()
     else:
         return None
     if not np.isfinite(weights).all():
@@ -101,12 +101,12 @@ def held_out_outputs(
     return HeldOutOutputs(rows, site.target_scaling.undo(outputs))
 
 
-def with_trend(judged: HeldOutOutputs, trend: Trend) -> HeldOutOutputs:
+def with_trend(held_out: HeldOutOutputs, trend: Trend) -> HeldOutOutputs:
     """The same with a trend that was taken off the targets before the fit; errors do not change by it."""
-    rows = judged.rows
+    rows = held_out.rows
     assert rows.targets is not None
     line = trend.apply(rows.inputs)
-    return HeldOutOutputs(ArrayRows(rows.inputs, rows.targets + line, rows.weights), judged.outputs + line)
+    return HeldOutOutputs(ArrayRows(rows.inputs, rows.targets + line, rows.weights), held_out.outputs + line)
 
 
 def kept_errors(errors: Array, weights: Array | None = None) -> NDArray[np.float64]:
@@ -150,7 +150,7 @@ def half_widths(errors: NDArray[np.float64] | None, interval: object) -> NDArray
         raise ValueError(
             "This model cannot give prediction intervals, because it knows no errors on rows that its fit held out: "
             "pass X_val and y_val to fit, or give the SCNRegressor a validation_fraction. (A reweighted model, one "
-            "fitted with matrix_free=True and a validation_fraction, and one from a file of an older scne know none "
+            "fitted by a matrix-free solver with a validation_fraction, and one from a file of an older scne know none "
             "either.)"
         )
     n = len(errors)

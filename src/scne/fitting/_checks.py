@@ -288,7 +288,6 @@ def open_engine(device: object, precision: str, n_jobs: object, given: object = 
     n_jobs : int or None
     given : array-like
     """
-    check_choice("precision", precision, PRECISIONS)
     threads = check_threads(n_jobs)
     if device is not None and not isinstance(device, str):
         raise ValueError(f"device is {device!r}, but it must be None, 'cpu', 'auto', or a device such as 'cuda'.")

@@ -14,16 +14,14 @@ from numpy.typing import NDArray
 from scne.fitting._calibration import HeldOutOutputs, held_out_outputs, kept_errors, with_trend
 from scne.fitting._checkpoint import Checkpoint
 from scne.fitting._checks import BASIS_BYTES, check_gram_fits
-from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend
-from scne.fitting._held_out import HeldOutSums
+from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend, HeldOutSums, RunningErrors
 from scne.fitting._matrix_free import matrix_free_system
-from scne.fitting._members import Member, ensemble_system, learn_scalings, validation_rows
+from scne.fitting._members import Member, draw_held_out, ensemble_system, learn_scalings
 from scne.fitting._output_rows import output_rows
 from scne.fitting._plan import FitPlan
-from scne.fitting._running_errors import RunningErrors
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import blended, learn_trend, without_trend
-from scne.fitting._weights import HeldOut, solve_again, solve_weights
+from scne.fitting._weights import SplitSystems, solve_again, solve_weights
 from scne.ncl import EnsembleSystem
 from scne.networks import ChosenNodes, HiddenLayer, SearchRows, prepare_search
 from scne.passes import ClusterRows, Engine, ThreadEngine
@@ -63,20 +61,20 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
     sizes = []
     for network, group in zip(plan.networks, plan.groups, strict=True):
         sizes.append(network.largest_layer(len(group.columns)))
-    check_gram_fits(sizes, plan.matrix_free)
+    check_gram_fits(sizes, plan.weights.matrix_free)
     # Hold rows out of the search, to choose the number of nodes, lambda and the ridges on, and to calibrate with.
     held_out_places = None
     if data.watched is None and plan.validation_fraction is not None:
-        held_out_places = validation_rows(data.search, plan.validation_fraction, plan.seed)
+        held_out_places = draw_held_out(data.search, plan.validation_fraction, plan.seed)
     fitted_places = None if held_out_places is None else other_places(data.search.n_rows, held_out_places)
-    has_judges = not plan.matrix_free and (data.watched is not None or held_out_places is not None)
+    has_held_out = not plan.weights.matrix_free and (data.watched is not None or held_out_places is not None)
 
     trend = None
-    if plan.trend == "linear" or (plan.trend == "judged" and not has_judges):
+    if plan.trend == "linear" or (plan.trend == "judged" and not has_held_out):
         trend = learn_trend(data.search, fitted_places)
         data = without_trend(data, trend)
 
-    settings, held_out = replace(plan.weights, least_ridge=engine.least_ridge), None
+    settings, split = replace(plan.weights, least_ridge=engine.least_ridge), None
     with engine:
         # Scale columns and targets, build the hidden layers (SC-III, or drawn), sum the rows: G, g, y'y of Eq. (25).
         site = open_site(plan, data, held_out_places, engine, checkpoint)
@@ -86,7 +84,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         if data.encoder is not None:
             release_memory()
         layers = list(map(attrgetter("layer"), members))
-        if plan.matrix_free:
+        if plan.weights.matrix_free:
             assert not isinstance(data.rows, ClusterRows)
             system = None
             free = matrix_free_system(data.rows, layers, site.target_scaling, engine, plan.basis_bytes)
@@ -95,28 +93,30 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
             system = ensemble_system(data.rows, layers, site.target_scaling, engine, checkpoint)
             if data.encoder is not None:
                 release_memory()
-            held_out = site.held_out(system, layers)
+            split = site.split(system, layers)
             # Networks without a ridge are solved from H: H_m'H_m sees half of the digits.
             rows = None
             if not isinstance(settings.ridge, str) and not settings.ridge.all():
                 rows = output_rows(data.rows, layers, site.target_scaling, engine, plan.basis_bytes)
     if system is not None:
         # Choose lambda and r, and solve. Outside the engine BLAS has its threads back: this is dense algebra.
-        solved = solve_weights(system, settings, held_out, rows)
+        solved = solve_weights(system, settings, split, rows)
 
     # What weights without the held-out rows say of these judges the trend and calibrates intervals.
-    without = None if held_out is None else partial(solve_again, held_out.fitted, settings, solved)
-    judged = held_out_outputs(site, layers, solved.solution.weights, without, engine.n_threads)
+    without = None if split is None else partial(solve_again, split.fitted, settings, solved)
+    held_out = held_out_outputs(site, layers, solved.solution.weights, without, engine.n_threads)
     target_scaling, part = site.target_scaling, FittedTrend("none", None, np.ones(solved.solution.weights.shape[1]))
     if trend is not None:
         part = replace(part, mode="taken off", trend=trend)
-    elif plan.trend == "judged" and judged is not None:
-        blend = blended(judged, target_scaling, data.search, fitted_places)
+    elif plan.trend == "judged" and held_out is not None:
+        blend = blended(held_out, target_scaling, data.search, fitted_places)
         if blend.trend is not None:
             part = FittedTrend("blended", blend.trend, blend.share, target_scaling.shift)
-        target_scaling, judged = blend.target_scaling, blend.judged
+        target_scaling, held_out = blend.target_scaling, blend.held_out
 
-    errors = None if judged is None else kept_errors(judged.outputs - judged.rows.targets, judged.rows.weights)
+    errors = None
+    if held_out is not None:
+        errors = kept_errors(held_out.outputs - held_out.rows.targets, held_out.rows.weights)
     networks = FittedNetworks(
         columns=Columns(
             data.rows.n_columns,
@@ -131,12 +131,12 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         target_scaling=target_scaling,
         trend=part,
         sums=system,
-        held_out=None if held_out is None else HeldOutSums(held_out.judged, site.watched is None),
+        held_out=None if split is None else HeldOutSums(split.held_out, site.held_out_rows is None),
         calibration=None if errors is None else RunningErrors(errors, len(errors)),
         n_rows=data.rows.n_rows,
         weight_scale=data.weight_scale,
     )
-    return Fit(networks, judged if judged is None or trend is None else with_trend(judged, trend))
+    return Fit(networks, held_out if held_out is None or trend is None else with_trend(held_out, trend))
 
 
 def build_members(plan: FitPlan, site: "BuildingSite") -> tuple[Member, ...]:
@@ -174,10 +174,10 @@ class BuildingSite:
     ----------
     rows : ArrayRows
         The rows of the search: all of them, or a uniform sample.
-    watched : ArrayRows or None
-        Validation rows from the user.
-    validation : ndarray of int or None
-        Rows of `rows` to watch instead of fitting them.
+    held_out_rows : ArrayRows or None
+        Those that the user gave (X_val).
+    held_out_places : ndarray of int or None
+        Rows of `rows` that are held out.
     scaling : ColumnScaling, RampScaling or DatedScaling
         Of all columns, learned on all rows; ramps on the rows of the search.
     target_scaling : ColumnScaling
@@ -193,8 +193,8 @@ class BuildingSite:
     """
 
     rows: ArrayRows
-    watched: ArrayRows | None
-    validation: NDArray[np.intp] | None
+    held_out_rows: ArrayRows | None
+    held_out_places: NDArray[np.intp] | None
     scaling: InputScaling
     target_scaling: ColumnScaling
     means: NDArray[np.float64]
@@ -213,7 +213,14 @@ class BuildingSite:
             if key not in self._prepared:
                 scaling = self.scaling.select(columns)
                 rows = prepare_search(
-                    self.rows, columns, scaling, self.target_scaling, self.engine, self.validation, self.watched, dtype
+                    self.rows,
+                    columns,
+                    scaling,
+                    self.target_scaling,
+                    self.engine,
+                    self.held_out_places,
+                    self.held_out_rows,
+                    dtype,
                 )
                 # Only the last ones are kept: they may be large.
                 self._prepared.clear()
@@ -225,28 +232,23 @@ class BuildingSite:
         if self.checkpoint is not None:
             self.checkpoint.save_if_due(stage, nodes._asdict())
 
-    def held_out(self, system: EnsembleSystem, layers: Sequence[HiddenLayer]) -> HeldOut | None:
+    def split(self, system: EnsembleSystem, layers: Sequence[HiddenLayer]) -> SplitSystems | None:
         """Systems to choose lambda and the ridge on, when the site has rows that the search has not seen."""
-        if self.watched is not None:
-            return HeldOut(
-                system, ensemble_system(self.watched, layers, self.target_scaling, self.engine, stage=HELD_OUT_STAGE)
-            )
-        if self.validation is None:
+        if self.held_out_rows is None and self.held_out_places is None:
             return None
-        judged = ensemble_system(
-            self.rows.take(self.validation), layers, self.target_scaling, self.engine, stage=HELD_OUT_STAGE
-        )
-        return HeldOut(system.without(judged), judged)
+        rows = self.held_out_rows or self.rows.take(self.held_out_places)
+        held_out = ensemble_system(rows, layers, self.target_scaling, self.engine, stage=HELD_OUT_STAGE)
+        return SplitSystems(system if rows is self.held_out_rows else system.without(held_out), held_out)
 
 
 def open_site(
     plan: FitPlan,
     data: TrainingData,
-    validation: NDArray[np.intp] | None,
+    held_out_places: NDArray[np.intp] | None,
     engine: Engine,
     checkpoint: Checkpoint | None = None,
 ) -> BuildingSite:
-    """Learn the scalings in one pass over all rows; `validation` are the places of the rows that are held out."""
+    """Learn the scalings in one pass over all rows; `held_out_places` are among the rows of the search."""
     scaling = plan.scaling
     plain = "standard" if scaling.inputs == "ramps" else scaling.inputs
     columns, targets, means = learn_scalings(
@@ -262,7 +264,7 @@ def open_site(
     return BuildingSite(
         data.search,
         data.watched,
-        validation,
+        held_out_places,
         inputs,
         targets,
         means,

@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting._held_out import HeldOutSums
 from scne.fitting._members import Member, mean_output, member_outputs
-from scne.fitting._running_errors import RunningErrors
 from scne.fitting._trend import Trend
 from scne.fitting._weights import SolvedWeights
 from scne.ncl import EnsembleSystem, mean_factors
@@ -84,6 +82,45 @@ class FittedTrend:
 
 
 @dataclass(frozen=True, eq=False)
+class HeldOutSums:
+    """Sums over the rows that a fit held out to choose on.
+
+    Attributes
+    ----------
+    system : EnsembleSystem
+    fitted_too : bool
+        Whether the rows are also among those of the fit's own system, as a share of the training rows is and rows that
+        the user gave are not.
+    """
+
+    system: EnsembleSystem
+    fitted_too: bool
+
+    def left_of(self, everything: EnsembleSystem) -> EnsembleSystem:
+        """The system of the rows that were not held out."""
+        return everything.without(self.system) if self.fitted_too else everything
+
+
+class RunningErrors(NamedTuple):
+    """Absolute errors of many rows, of which some are kept.
+
+    Attributes
+    ----------
+    errors : ndarray of shape (m, q)
+        Ascending; the j-th is the least error that a share of j / (m + 1) of the rows does not exceed.
+    n_rows : float
+        Rows that they stand for, older ones counted by what is left of their weight.
+    """
+
+    errors: NDArray[np.float64]
+    n_rows: float
+
+
+class NotHeldError(ValueError, AttributeError):
+    """A fitted model does not hold what an attribute or a method needs; `hasattr` then says no."""
+
+
+@dataclass(frozen=True, eq=False)
 class FittedNetworks:
     """Networks with their output weights, and all that later steps need of their fit.
 
@@ -145,6 +182,15 @@ class FittedNetworks:
         """Output weights b_m (L_m, q) of each network in sum_m a_m H_m b_m, Eq. (10): B_m where all a_m are 1/M."""
         return self._own(self.solved.solution.weights)
 
+    def with_sums(self) -> "FittedNetworks":
+        """This model, which must hold the sums over its rows."""
+        if self.sums is None:
+            raise NotHeldError(
+                "This model holds no Gram matrix: it was fitted by a matrix-free solver, or loaded from a file that "
+                "was saved without it (save with with_system=True, or keep it with pickle or joblib)."
+            )
+        return self
+
     @property
     def system(self) -> EnsembleSystem | None:
         """`sums` with the weights a_m of the networks, as they are solved."""
@@ -166,12 +212,15 @@ class FittedNetworks:
 
     def terms(self) -> tuple[list[HiddenLayer], list[NDArray[np.float64]]]:
         """Layers and weights whose mean is the output in the target's scale: the networks, and after them the trend."""
-        layers, trend = self.layers, self.trend.trend
+        layers, trend, joint = self.layers, self.trend.trend, self.solved.solution.weights
+        # A product with one changes no bit, but would cost a copy.
+        if not (self.trend.share == 1).all():
+            joint = joint * self.trend.share
         if trend is None:
-            return layers, split_weights(self._shared(), layers)
+            return layers, split_weights(joint, layers)
         # A mean of M + 1 terms that comes to the mean of the first M plus the last.
         more = len(layers) + 1
-        weights = split_weights(self._shared() * (more / (more - 1)), layers)
+        weights = split_weights(joint * (more / (more - 1)), layers)
         return [*layers, trend.layer], [*weights, trend.weights * (more / self.target_scaling.scale)]
 
     def outputs(self, inputs: Array, engine: Engine) -> Array:
@@ -180,7 +229,8 @@ class FittedNetworks:
 
     def member_outputs(self, inputs: Array, engine: Engine) -> Array:
         """What each network says, shape (M, n, q), in the units of y; sum_m a_m of it is the output."""
-        outputs = self.target_scaling.undo(member_outputs(inputs, self.layers, self._own(self._shared()), engine))
+        weights = self._own(self.solved.solution.weights * self.trend.share)
+        outputs = self.target_scaling.undo(member_outputs(inputs, self.layers, weights, engine))
         if self.trend.trend is not None:
             outputs += self.trend.trend.apply(inputs)
         return outputs
@@ -191,12 +241,6 @@ class FittedNetworks:
             return weights
         factors = mean_factors(self.solved.member_weights, len(weights))
         return [beta / factor for beta, factor in zip(weights, factors.tolist(), strict=True)]
-
-    def _shared(self) -> NDArray[np.float64]:
-        """B (L, q), times the networks' share of each output."""
-        # A product with one changes no bit, but would cost a copy.
-        weights, share = self.solved.solution.weights, self.trend.share
-        return weights if (share == 1).all() else weights * share
 
 
 def split_weights(joint: NDArray[np.float64], layers: list[HiddenLayer]) -> list[NDArray[np.float64]]:

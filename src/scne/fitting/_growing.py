@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from scne.fitting._calibration import kept_errors
 from scne.fitting._fit import BuildingSite
-from scne.fitting._fitted import FittedNetworks, split_weights
-from scne.fitting._held_out import HeldOutSums
-from scne.fitting._later_rows import LaterRows, rows_to_sum
-from scne.fitting._members import Member, ensemble_system, mean_output, validation_rows
+from scne.fitting._fitted import FittedNetworks, HeldOutSums, RunningErrors, split_weights
+from scne.fitting._members import Member, draw_held_out, ensemble_system, mean_output
 from scne.fitting._output_rows import output_rows
 from scne.fitting._plan import MemberPlan
-from scne.fitting._running_errors import RunningErrors
+from scne.fitting._updating import LaterRows, rows_to_sum
 from scne.fitting._weights import WeightSettings, solve_weights
 from scne.ncl import Naive
 from scne.networks import HiddenLayer
@@ -61,7 +59,7 @@ def grown(
     """
     scaling, trend = model.system_scaling, model.trend.taken_off
     sample = rows.sample() if trend is None else trend.left_of(rows.sample())
-    held = None if validation_fraction is None else validation_rows(sample, validation_fraction, seed)
+    held = None if validation_fraction is None else draw_held_out(sample, validation_fraction, seed)
     with ThreadEngine(threads) as searching:
         # Networks bring scalings of their own.
         own = ColumnScaling(np.empty(0), np.empty(0))
@@ -73,18 +71,16 @@ def grown(
         system = ensemble_system(summed, layers, scaling, engine)
         without_ridge = not isinstance(settings.ridge, str) and not settings.ridge.all()
         outputs = output_rows(summed, layers, scaling, engine) if without_ridge else None
-        held_out = replace(site, engine=ThreadEngine(1)).held_out(system, layers)
+        split = replace(site, engine=ThreadEngine(1)).split(system, layers)
     errors = None
-    if held_out is not None:
-        errors = _held_out_errors(
-            model, site, layers, solve_weights(held_out.fitted, settings).solution.weights, threads
-        )
+    if split is not None:
+        errors = _held_out_errors(model, site, layers, solve_weights(split.fitted, settings).solution.weights, threads)
     return replace(
         model,
         members=tuple(members),
         solved=replace(solve_weights(system, settings, rows=outputs), choice=model.solved.choice),
         sums=system,
-        held_out=None if held_out is None else HeldOutSums(held_out.judged, fitted_too=True),
+        held_out=None if split is None else HeldOutSums(split.held_out, fitted_too=True),
         calibration=None if errors is None else RunningErrors(errors, len(errors)),
         n_rows=rows.rows.n_rows,
         weight_scale=rows.weight_scale,
@@ -132,7 +128,7 @@ def _said_of(rows: ArrayRows, layer: HiddenLayer, ridge: float, site: BuildingSi
     assert rows.targets is not None
     q = rows.targets.shape[1]
     unscaled = ColumnScaling(np.zeros(q), np.ones(q))
-    fitted = np.arange(rows.n_rows) if site.validation is None else other_places(rows.n_rows, site.validation)
+    fitted = np.arange(rows.n_rows) if site.held_out_places is None else other_places(rows.n_rows, site.held_out_places)
     system = ensemble_system(rows.take(fitted), [layer], unscaled, site.engine, stage="weighting nodes")
     weights = Naive().solve(system, 0.0, [ridge]).weights
     return mean_output(rows.inputs, [layer], [weights], site.engine)
@@ -148,8 +144,8 @@ def _held_out_errors(
     """Errors on the rows that are held out, of weights that have not seen them."""
     if not np.isfinite(weights).all():
         return None
-    assert site.validation is not None
-    rows = site.rows.take(site.validation)
+    assert site.held_out_places is not None
+    rows = site.rows.take(site.held_out_places)
     assert rows.targets is not None
     with ThreadEngine(threads) as engine:
         scaled = mean_output(rows.inputs, layers, split_weights(weights, layers), engine)

@@ -141,8 +141,8 @@ def stored_statistics(prefix: str, arrays: dict[str, NDArray[Any]]) -> ColumnSta
     return ColumnStatistics(float(weight), *columns)
 
 
-def validation_rows(rows: ArrayRows, fraction: float, seed: int) -> NDArray[np.intp] | None:
-    """A random share of the rows that count, to be watched instead of fitted; None when too few to judge by."""
+def draw_held_out(rows: ArrayRows, fraction: float, seed: int) -> NDArray[np.intp] | None:
+    """Places of held-out rows: a random share of the rows that count; None when too few to judge by."""
     xp = namespace_of(rows.inputs)
     counted = None if rows.weights is None else xp.nonzero(rows.weights)[0]
     n = rows.n_rows if counted is None else counted.shape[0]
@@ -192,7 +192,7 @@ def ensemble_system(
     kept = checkpoint.load(part_of_fit, form, _sums_hold) if checkpoint else None
     done = 0 if kept is None else int(kept.pop("done"))
     total = None if kept is None else SystemSums(**{name: _where(engine, value) for name, value in kept.items()})
-    width = L + 3 * max(map(len, map(attrgetter("scaling.feature_columns"), layers)))
+    width = L + 3 * max(map(len, map(attrgetter("weights"), layers)))
     results = engine.results(rows, kernel, SystemSums.added, stage, done, row_bytes=16 * width)
     for done, part in results:
         # What comes from another process may be read-only, and sums are added in place.
@@ -243,11 +243,13 @@ def member_outputs(
     q = weights[0].shape[1]
     outputs = np.empty((len(layers), len(inputs), q))
 
-    def write(block: RowBlock) -> None:
-        for m, hidden in enumerate(each_outputs(layers, block.inputs)):
-            outputs[m, block.start : block.stop] = hidden @ weights[m]
+    step = _prediction_rows(layers)
 
-    engine.run(write, ArrayRows(inputs).stripes(_prediction_rows(layers)))
+    def write(start: int) -> None:
+        for m, hidden in enumerate(each_outputs(layers, inputs[start : start + step])):
+            outputs[m, start : start + step] = hidden @ weights[m]
+
+    engine.run(write, range(0, len(inputs), step))
     return outputs
 
 
@@ -265,13 +267,15 @@ def mean_output(
         return namespace_of(means[0]).concat(means, axis=0)
     outputs = np.empty((len(inputs), weights[0].shape[1]))
 
-    def write(block: RowBlock) -> None:
-        total = 0.0
-        for hidden, beta in zip(each_outputs(layers, block.inputs), weights, strict=True):
-            total = total + hidden @ beta
-        outputs[block.start : block.stop] = total / len(layers)
+    step = _prediction_rows(layers)
 
-    engine.run(write, ArrayRows(inputs).stripes(_prediction_rows(layers)))
+    def write(start: int) -> None:
+        total = 0.0
+        for hidden, beta in zip(each_outputs(layers, inputs[start : start + step]), weights, strict=True):
+            total = total + hidden @ beta
+        outputs[start : start + step] = total / len(layers)
+
+    engine.run(write, range(0, len(inputs), step))
     return outputs
 
 
@@ -284,7 +288,7 @@ def device_blocks(inputs: Array, layers: Sequence[HiddenLayer], engine: Engine) 
     """The rows in blocks on the device of an engine, or where they are."""
     if not isinstance(engine, DeviceEngine):
         engine = DeviceEngine(inputs)
-    widest = max(layer.n_outputs + 3 * len(layer.scaling.feature_columns) for layer in layers)
+    widest = max(layer.n_outputs + 3 * len(layer.weights) for layer in layers)
     step = engine.stripe_rows(inputs.shape[0], 16 * widest)
     for start in range(0, inputs.shape[0], step):
         yield engine.put(inputs[start : min(start + step, inputs.shape[0]), :], "float64")

@@ -78,8 +78,6 @@ class FitPlan:
         Of the search.
     named_groups : dict of str to ndarray of int
         Columns of the groups that the user named, whether networks follow them or not.
-    matrix_free : bool
-        Whether the off-diagonal blocks of G are never formed.
     basis_bytes : float
         Memory for the orthonormal basis of a search.
     """
@@ -93,5 +91,4 @@ class FitPlan:
     seed: int
     precision: str = "auto"
     named_groups: dict[str, NDArray[np.intp]] = field(default_factory=dict)
-    matrix_free: bool = False
     basis_bytes: float = BASIS_BYTES

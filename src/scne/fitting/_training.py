@@ -19,7 +19,7 @@ class TrainingData:
     search : ArrayRows
         The rows on which networks are searched: all of them, or a uniform sample.
     watched : ArrayRows or None
-        Validation rows that the user gave.
+        Held-out rows that the user gave (X_val).
     column_names : list of str or None
     flat_target : bool
         Whether y had one dimension, so that predictions have one too.

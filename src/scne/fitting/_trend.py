@@ -241,24 +241,24 @@ class Blend(NamedTuple):
         Its weights times 1 - w; None where the networks have all of every output.
     target_scaling : ColumnScaling
         The ensemble's, with the constants of both.
-    judged : HeldOutOutputs
+    held_out : HeldOutOutputs
         What both together say of the held-out rows.
     """
 
     share: NDArray[np.float64]
     trend: Trend | None
     target_scaling: ColumnScaling
-    judged: "HeldOutOutputs"
+    held_out: "HeldOutOutputs"
 
 
 def blended(
-    judged: "HeldOutOutputs", target_scaling: ColumnScaling, searched: ArrayRows, fitted: NDArray[np.intp] | None
+    held_out: "HeldOutOutputs", target_scaling: ColumnScaling, searched: ArrayRows, fitted: NDArray[np.intp] | None
 ) -> Blend:
     """Judge a trend that was learned without the held-out rows, then learn it on all of them.
 
     Parameters
     ----------
-    judged : HeldOutOutputs
+    held_out : HeldOutOutputs
         Of the networks.
     target_scaling : ColumnScaling
     searched : ArrayRows
@@ -266,20 +266,20 @@ def blended(
     fitted : ndarray of int or None
         Places of those among them that were not held out; None is all.
     """
-    assert judged.rows.targets is not None
+    assert held_out.rows.targets is not None
     line, constant = learn_line(searched, fitted)
-    said = line.apply(judged.rows.inputs)
+    said = line.apply(held_out.rows.inputs)
     said += like(constant, said)
-    share = network_share(judged.rows.targets, judged.outputs, said, judged.rows.weights)
+    share = network_share(held_out.rows.targets, held_out.outputs, said, held_out.rows.weights)
     if (share == 1).all():
-        return Blend(share, None, target_scaling, judged)
+        return Blend(share, None, target_scaling, held_out)
     trend, constant = learn_line(searched)
-    outputs = like(share, said) * judged.outputs + like(1.0 - share, said) * said
+    outputs = like(share, said) * held_out.outputs + like(1.0 - share, said) * said
     return Blend(
         share,
         Trend(trend.scaling, trend.weights * (1.0 - share)),
         ColumnScaling(share * target_scaling.shift + (1.0 - share) * constant, target_scaling.scale),
-        judged._replace(outputs=outputs),
+        held_out._replace(outputs=outputs),
     )
 
 

@@ -3,19 +3,49 @@
 A fit leaves G = H'WH, g = H'Wy, y'Wy and N behind. Sums over further rows are added to them, the older ones first
 times a forgetting factor, and the output weights are solved again: to rounding the weights of a fit with the same
 hidden layers on all rows, each row weighted by what is left of it. No older row is read again.
+
+Rows that a model is about to learn from are rows that it has not seen: what it says of them before it learns is as
+honest as what a fit says of the rows that it held out ("test, then train"). Their errors join those that the model
+keeps for its prediction intervals, and older ones lose weight as older rows do.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from scne.fitting._fitted import FittedNetworks
-from scne.fitting._later_rows import LaterRows, rows_to_sum
+from scne.fitting._calibration import MOST_ERRORS
+from scne.fitting._engines import StreamedRows
+from scne.fitting._fitted import FittedNetworks, RunningErrors
 from scne.fitting._members import ensemble_system
-from scne.fitting._running_errors import joined_errors
+from scne.fitting._trend import Trend
 from scne.fitting._weights import WeightSettings, solve_weights
 from scne.ncl import EnsembleSystem
-from scne.passes import Engine, ThreadEngine
+from scne.passes import ClusterRows, DeviceEngine, Engine, ThreadEngine
+from scne.rows import ArrayRows, ChangedRows, RowSource, WeightScale
+
+# Keeps rounding from moving a place that is a whole number on to the next.
+_ROUNDING = 1e-9
+
+
+class LaterRows(NamedTuple):
+    """Rows that a fitted model can learn from.
+
+    Attributes
+    ----------
+    rows : RowSource or ClusterRows
+    sample : callable
+        Gives some of them in memory, as many as were asked for. Those of files are collected while they are read;
+        asking for them before that costs a pass.
+    weight_scale : WeightScale or None
+        How their weights became numbers of rows; None without weights.
+    """
+
+    rows: RowSource | ClusterRows
+    sample: Callable[[], ArrayRows]
+    weight_scale: WeightScale | None
 
 
 def updated(
@@ -63,6 +93,11 @@ def updated(
 def reweighted(model: FittedNetworks, settings: WeightSettings) -> FittedNetworks:
     """The same networks with output weights that are solved again, on the same rows."""
     assert model.sums is not None
+    if settings.matrix_free:
+        raise ValueError(
+            f"solver is 'matrix-free {settings.solver}', but it reads the rows, which are gone; use "
+            f"solver={settings.solver!r}."
+        )
     # The rows that were held out are gone, and the errors on them were those of other weights.
     return replace(model, solved=solve_weights(model.sums, settings), calibration=None)
 
@@ -83,3 +118,74 @@ def discounted(system: EnsembleSystem, forgetting: float, new: EnsembleSystem | 
         gram, moments = gram + new.gram, moments + new.moments
         target_square, n_rows = target_square + new.target_square, n_rows + new.n_rows
     return replace(system, gram=gram, moments=moments, target_square=target_square, n_rows=n_rows)
+
+
+def rows_to_sum(rows: RowSource | ClusterRows, engine: Engine, trend: Trend | None) -> RowSource | ClusterRows:
+    """The rows where an engine runs, with what a trend leaves of their targets.
+
+    Parameters
+    ----------
+    rows : RowSource or ClusterRows
+    engine : Engine
+    trend : Trend or None
+        Taken off the targets.
+    """
+    if isinstance(rows, ClusterRows):
+        if engine.on_device:
+            raise ValueError("device is set, but the rows are on a Dask cluster, which works on processors.")
+        return rows if trend is None else rows.changed(trend.taken_off)
+    placed: RowSource = rows
+    if isinstance(engine, DeviceEngine):
+        placed = (engine.placed(rows) if isinstance(rows, ArrayRows) else None) or StreamedRows(rows, engine)
+    return placed if trend is None else ChangedRows(placed, trend.taken_off)
+
+
+def joined_errors(
+    known: RunningErrors | None,
+    forgetting: float,
+    errors: NDArray[np.float64],
+    weights: np.ndarray | None,
+    n_rows: int,
+) -> RunningErrors | None:
+    """The errors that are known, times a forgetting factor, and those of a new batch.
+
+    Parameters
+    ----------
+    known : RunningErrors or None
+    forgetting : float
+    errors : ndarray of shape (n, q)
+        Of the batch, or of a uniform sample of it.
+    weights : ndarray of shape (n,) or None
+        Of those rows, relative to each other.
+    n_rows : int
+        Rows of the batch.
+
+    Examples
+    --------
+    >>> first = joined_errors(None, 1.0, np.array([[3.0], [1.0]]), None, 2)
+    >>> joined_errors(first, 1.0, np.array([[2.0]]), None, 1).errors.ravel()
+    array([1., 2., 3.])
+    >>> joined_errors(first, 0.5, np.array([[2.0]]), None, 1)  # two rows at half their weight, and one
+    RunningErrors(errors=array([[2.],
+           [3.]]), n_rows=2.0)
+    """
+    counts = np.ones(len(errors)) if weights is None else np.asarray(weights, dtype=np.float64)
+    errors, counts = errors[counts > 0], counts[counts > 0]
+    if not len(errors) or not np.isfinite(errors).all():
+        # Nothing that counts, or the errors of an iteration that diverged.
+        return known
+    counts = counts * (n_rows / counts.sum())
+    if known is not None:
+        older = forgetting * known.n_rows
+        counts = np.concatenate([np.full(len(known.errors), older / len(known.errors)), counts])
+        errors = np.concatenate([known.errors, errors])
+    total = float(counts.sum())
+    # No more errors than the rows that they stand for: an interval counts them to know how sure it may be.
+    kept = np.empty((int(min(MOST_ERRORS, len(errors), max(1.0, total + _ROUNDING))), errors.shape[1]))
+    wanted = np.arange(1, len(kept) + 1) / (len(kept) + 1)
+    shares = counts / (total + 1.0)
+    for output, column in enumerate(errors.T):
+        order = np.argsort(column, kind="stable")
+        places = np.searchsorted(np.cumsum(shares[order]), wanted - _ROUNDING)
+        kept[:, output] = column[order][np.minimum(places, len(column) - 1)]
+    return RunningErrors(kept, total)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting._checks import LARGEST_RIDGE, check_integer, check_real, users_stacklevel
+from scne.fitting._checks import LARGEST_RIDGE, check_choice, check_integer, check_real, users_stacklevel
 from scne.ncl import (
     SOLVERS,
     Choice,
@@ -42,6 +42,10 @@ STEP_TOL = 1e-8
 # Weights of networks may miss a sum of 1 by this much, and are equal when they differ by no more than rounding.
 WEIGHTS_SLACK = 1e-6
 EQUAL_WEIGHTS = 1e-12
+# Solvers that can do without the blocks of G off the diagonal (docs/mathematics.md, Proposition 9), by their names when
+# they do.
+MATRIX_FREE = {f"matrix-free {name}": name for name in ("naive", "jacobi", "gauss-seidel", "cg")}
+SOLVER_NAMES = ("auto", *SOLVERS, *MATRIX_FREE)
 # "auto" keeps block Jacobi this far inside its exact bound, so that it converges at a fair speed.
 JACOBI_MARGIN = 0.9
 
@@ -51,7 +55,8 @@ class WeightSettings:
     """How the output weights are chosen; the names and meanings are those of `SCNERegressor`.
 
     `least_ridge` is the least that "auto" may choose, relative to the mean diagonal of H'H; `member_weights`, (M,), are
-    a_m of Eq. (10), None where all are 1/M.
+    a_m of Eq. (10), None where all are 1/M. With `matrix_free` the blocks of G off the diagonal are never formed, and
+    `solver` is the name without that word.
     """
 
     solver: str
@@ -61,6 +66,7 @@ class WeightSettings:
     tol: float
     least_ridge: float = 0.0
     member_weights: NDArray[np.float64] | None = None
+    matrix_free: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,32 +102,37 @@ def check_weight_settings(
     names: Sequence[str],
 ) -> WeightSettings:
     """Refuse settings that cannot be, for members of the given names."""
-    if not isinstance(solver, str) or solver not in ("auto", *SOLVERS):
-        options = ", ".join(repr(name) for name in ("auto", *SOLVERS))
-        raise ValueError(f"solver is {solver!r}, but it must be one of {options}.")
+    solver = check_choice("solver", solver, SOLVER_NAMES)
     weights = checked_member_weights(member_weights, names)
-    return WeightSettings(
-        solver,
+    settings = WeightSettings(
+        MATRIX_FREE.get(solver, solver),
         _checked_decorrelation(decorrelation, len(names), weights),
         _checked_ridge(ridge, names),
         check_integer("max_iter", max_iter, 1),
         check_real("tol", tol),
         member_weights=weights,
+        matrix_free=solver in MATRIX_FREE,
     )
+    if settings.matrix_free and (isinstance(settings.decorrelation, str) or isinstance(settings.ridge, str)):
+        raise ValueError(
+            f"solver is {solver!r}, but decorrelation='auto' and ridge='auto' are chosen with the whole Gram matrix; "
+            "give both as numbers."
+        )
+    return settings
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """Two systems to choose on: one to fit, and one of rows that neither the search nor that fit has seen."""
+class SplitSystems:
+    """Two systems to choose on: one to fit, and one of held-out rows, which neither search nor fit has seen."""
 
     fitted: EnsembleSystem
-    judged: EnsembleSystem
+    held_out: EnsembleSystem
 
 
 def solve_weights(
     system: EnsembleSystem | MatrixFreeSystem,
     settings: WeightSettings,
-    held_out: HeldOut | None = None,
+    split: SplitSystems | None = None,
     rows: OutputRows | None = None,
 ) -> SolvedWeights:
     """Choose what is "auto" on held-out rows, or without any by generalised cross-validation, then run the solver.
@@ -132,18 +143,14 @@ def solve_weights(
     """
     if settings.member_weights is not None:
         system = replace(system, member_weights=settings.member_weights)
-        if held_out is not None:
-            held_out = HeldOut(replace(held_out.fitted, member_weights=settings.member_weights), held_out.judged)
+        if split is not None:
+            split = replace(split, fitted=replace(split.fitted, member_weights=settings.member_weights))
     with single_threaded_blas() if system.n_nodes <= SERIAL_NODES else nullcontext():
         choice = None
         decorrelation, ridge = settings.decorrelation, settings.ridge
         if isinstance(decorrelation, str) or isinstance(ridge, str):
-            if not isinstance(system, EnsembleSystem):
-                raise ValueError(
-                    "decorrelation='auto' and ridge='auto' need the whole Gram matrix; with matrix_free=True give both "
-                    "as numbers."
-                )
-            choice = _choose(system, decorrelation, ridge, settings, held_out)
+            assert isinstance(system, EnsembleSystem)
+            choice = _choose(system, decorrelation, ridge, settings, split)
             decorrelation = choice.decorrelation
             ridge = choice.ridge if isinstance(ridge, str) else ridge
         name = choose_solver(system, ridge) if settings.solver == "auto" else settings.solver
@@ -156,7 +163,7 @@ def solve_weights(
             solution = solver.solve(system, decorrelation, ridge)
         else:
             solution = solve_outputs(solver, rows, decorrelation, ridge, settings.member_weights)
-    if system.n_nodes <= SERIAL_NODES:
+    if system.n_nodes <= SERIAL_NODES and callable(solution.radius):
         # What is computed later, when somebody asks, has the same bits as if it were computed here.
         solution = solution.within(single_threaded_blas)
     if solution.status in (Status.MAX_ITER, Status.DIVERGED):
@@ -177,7 +184,7 @@ def _choose(
     decorrelation: float | str,
     ridge: NDArray[np.float64] | str,
     settings: WeightSettings,
-    held_out: HeldOut | None,
+    split: SplitSystems | None,
 ) -> Choice:
     solver = settings.solver
     scale = float(np.trace(system.gram)) / system.n_nodes
@@ -192,11 +199,11 @@ def _choose(
         def limit(candidate: NDArray[np.float64]) -> float:
             return JACOBI_MARGIN * decorrelation_bounds(system, candidate).jacobi_exact
 
-    fitted, judged = (system, None) if held_out is None else (held_out.fitted, held_out.judged)
+    fitted, held_out = (system, None) if split is None else (split.fitted, split.held_out)
     if system.n_nodes > SERIAL_NODES:
-        return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged)
+        return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=held_out)
     with ThreadEngine(available_threads()) as engine:
-        return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=judged, run=engine.map)
+        return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=held_out, run=engine.map)
 
 
 def checked_member_weights(member_weights: object, names: Sequence[str]) -> NDArray[np.float64] | None:

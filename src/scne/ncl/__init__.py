@@ -9,7 +9,6 @@ members' costs, (23) c1 and c2, (24)-(26) the system and Algorithm 1, (28)-(31) 
 their convergence (Remark 1), (42)-(45) the ridges (Remark 2).
 """
 
-from scne.ncl._balance import system_matrix
 from scne.ncl._bounds import (
     DecorrelationBounds,
     decorrelation_bounds,
@@ -18,26 +17,26 @@ from scne.ncl._bounds import (
     theta_zero,
 )
 from scne.ncl._cg import ConjugateGradient
+from scne.ncl._coefficients import (
+    Coefficients,
+    coefficients,
+    decorrelation_limit,
+    mean_factors,
+    node_ridge,
+    system_matrix,
+)
 from scne.ncl._decomposition import ErrorDecomposition, MemberParts, decompose, noise_variance
 from scne.ncl._factors import BlockFactor, factor_block
 from scne.ncl._gauss_seidel import BlockGaussSeidel
 from scne.ncl._jacobi import BlockJacobi
 from scne.ncl._leave_out import MemberErrors, leave_one_out, subsystem
 from scne.ncl._member_costs import MemberCosts, member_costs
-from scne.ncl._member_weights import decorrelation_limit, mean_factors
 from scne.ncl._outputs import OrthonormalMembers, OutputRows, solve_outputs
 from scne.ncl._path import Choice, LambdaPath, choose, default_decorrelations, lambda_path
 from scne.ncl._running_total import RunningTotal, TotalSquares
 from scne.ncl._solution import Solution, Status
 from scne.ncl._solvers import SOLVERS, Cholesky, Naive, PseudoInverse, Solver, choose_solver, make_solver
-from scne.ncl._system import (
-    Coefficients,
-    EnsembleSystem,
-    LinearSystem,
-    MatrixFreeSystem,
-    coefficients,
-    node_ridge,
-)
+from scne.ncl._system import EnsembleSystem, LinearSystem, MatrixFreeSystem
 
 __all__ = [
     "SOLVERS",

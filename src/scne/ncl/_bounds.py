@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from scne.ncl._balance import balance
+from scne.ncl._coefficients import Array, balance, coefficients, own_coefficients
 from scne.ncl._factors import BlockDiagonal, coupling, factor_blocks
 from scne.ncl._gauss_seidel import iteration_radius
-from scne.ncl._member_weights import own_coefficients
-from scne.ncl._system import Array, EnsembleSystem, LinearSystem, coefficients, require_gram
+from scne.ncl._system import EnsembleSystem, LinearSystem, require_gram
 
 # Up to here all eigenvalues cost about a tenth of a second; beyond, Lanczos computes the one we need.
 DENSE_NODES = 1500

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scne.ncl._balance import balance
+from scne.ncl._coefficients import Array, balance, node_ridge
 from scne.ncl._factors import factor_blocks
 from scne.ncl._iteration import History, IterativeSolver, divergence_threshold
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import Array, LinearSystem, node_ridge
+from scne.ncl._system import LinearSystem
 
 
 @dataclass(frozen=True)

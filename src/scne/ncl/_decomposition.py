@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
-from scne.ncl._member_weights import Array
+from scne.ncl._coefficients import Array
 
 
 @dataclass(frozen=True, eq=False)

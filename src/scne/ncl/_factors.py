@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from scne.ncl._coefficients import Array
 from scne.ncl._lapack import (
     EPS,
     apply_reflectors,
@@ -29,7 +30,7 @@ from scne.ncl._lapack import (
     solve_tridiagonal,
     tridiagonal_eigensystem,
 )
-from scne.ncl._system import Array, EnsembleSystem, LinearSystem
+from scne.ncl._system import EnsembleSystem, LinearSystem
 
 
 @dataclass(frozen=True, eq=False)

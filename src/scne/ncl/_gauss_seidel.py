@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from scne.ncl._balance import Balance, balance
+from scne.ncl._coefficients import Array, Balance, balance
 from scne.ncl._factors import BlockDiagonal, factor_blocks
 from scne.ncl._iteration import Iterate, IterativeSolver, product_iterates, step_length
 from scne.ncl._running_total import RunningTotal
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import Array, EnsembleSystem, LinearSystem, MatrixFreeSystem
+from scne.ncl._system import EnsembleSystem, LinearSystem, MatrixFreeSystem
 
 # The eigenvalues cost about 25 L^3: up to this size, when somebody asks, less than a tenth of a second.
 REPORT_NODES = 300
@@ -53,7 +53,7 @@ class BlockGaussSeidel(IterativeSolver):
         if solution.status is Status.DIVERGED:
             solution = replace(solution, decorrelation_bound=system.decorrelation_limit)
         if isinstance(system, EnsembleSystem) and system.n_nodes <= REPORT_NODES:
-            return replace(solution, spectral_radius=lambda: iteration_radius(system, blocks, c))
+            return replace(solution, radius=lambda: iteration_radius(system, blocks, c))
         return solution
 
 

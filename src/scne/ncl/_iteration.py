@@ -9,9 +9,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scne.ncl._balance import Balance
+from scne.ncl._coefficients import Array, Balance, node_ridge
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import Array, LinearSystem, node_ridge
+from scne.ncl._system import LinearSystem
 
 # An error this many times the target's own size (or the start's error) will not come back.
 DIVERGENCE_FACTOR = 1e8

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
-from scne.ncl._balance import balance
 from scne.ncl._bounds import DENSE_NODES, JacobiConvergence, any_data_bound
+from scne.ncl._coefficients import Array, balance
 from scne.ncl._factors import factor_blocks
 from scne.ncl._iteration import IterativeSolver, product_iterates
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import Array, EnsembleSystem, LinearSystem
+from scne.ncl._system import EnsembleSystem, LinearSystem
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class BlockJacobi(IterativeSolver):
             return replace(solution, decorrelation_bound=any_data_bound(system)) if diverged else solution
         if diverged:
             # The message tells the bound, so that the eigenvalues are needed at once.
-            return replace(solution, spectral_radius=known.radius(decorrelation), decorrelation_bound=known.bound)
+            return replace(solution, radius=known.radius(decorrelation), decorrelation_bound=known.bound)
         if system.n_nodes <= DENSE_NODES:
-            return replace(solution, spectral_radius=lambda: known.radius(decorrelation))
+            return replace(solution, radius=lambda: known.radius(decorrelation))
         return solution

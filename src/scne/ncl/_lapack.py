@@ -18,7 +18,7 @@ from types import ModuleType
 import numpy as np
 from scipy.linalg import blas, cython_blas, cython_lapack, lapack
 
-from scne.ncl._system import Array
+from scne.ncl._coefficients import Array
 
 EPS = float(np.finfo(np.float64).eps)
 # Columns that LAPACK's blocked reflectors treat together; the workspace is for as many.

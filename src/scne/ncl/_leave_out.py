@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from scne.ncl._coefficients import Array
 from scne.ncl._solvers import choose_solver, make_solver
-from scne.ncl._system import Array, EnsembleSystem
+from scne.ncl._system import EnsembleSystem
 
 
 @dataclass(frozen=True, eq=False)

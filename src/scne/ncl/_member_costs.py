@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scne.ncl._coefficients import Array, mean_factors
 from scne.ncl._lapack import EPS
-from scne.ncl._member_weights import Array, mean_factors
 from scne.ncl._system import LinearSystem
 
 # What rounding may take of a sum of squares, relative to the sum, and to the targets' own.

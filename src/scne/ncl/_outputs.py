@@ -7,7 +7,7 @@ z_m = S_m V_m' beta_m, what member m puts out is U_m z_m and A(lambda) B = H'y b
     c1 z_m + c2 sum_{q != m} U_m'U_q z_q = U_m'y,    m = 1, ..., M:
 
 the same equations with U_m, whose columns are orthonormal, in the place of H_m; and so they are with weights a_m, which
-multiply the same terms by the same numbers (`_member_weights`).  Every solver therefore runs on them as it is, iterate
+multiply the same terms by the same numbers (`_coefficients`).  Every solver therefore runs on them as it is, iterate
 by iterate that of the paper, and beta_m = V_m S_m^-1 z_m, so that pinv(H_m) = V_m S_m^-1 U_m'.  For 0 <= lambda <
 M/(M-1), with weights 1/(1 - min a_m), they have one solution, and its beta_m are the solution of least norm,
 Algorithm 1's.
@@ -20,16 +20,17 @@ one above the other, are rows of the whole again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from scne.ncl._coefficients import Array, node_ridge
 from scne.ncl._factors import left_out
 from scne.ncl._lapack import EPS
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import Array, EnsembleSystem, LinearSystem, member_slices, node_ridge
+from scne.ncl._system import EnsembleSystem, LinearSystem, member_slices
 
 
 class AnySolver(Protocol):
@@ -187,7 +188,8 @@ class OrthonormalMembers:
         solution, detail = solve(), self.detail
         history = solution.weights_history
         status = Status.RANK_DEFICIENT if detail and solution.status is Status.SOLVED else solution.status
-        return solution.with_fields(
+        return replace(
+            solution,
             weights=self.weights(solution.weights),
             weights_history=None if history is None else self.weights(history),
             status=status,

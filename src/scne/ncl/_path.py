@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from scne.ncl._coefficients import Array, coefficients, coupling_offsets, decorrelation_limit, moment_scales, node_ridge
 from scne.ncl._factors import BlockDiagonal, Tridiagonal, coupling, factor_blocks, tridiagonalise
-from scne.ncl._member_weights import coupling_offsets, decorrelation_limit, moment_scales
-from scne.ncl._system import Array, EnsembleSystem, LinearSystem, coefficients, node_ridge, require_gram
+from scne.ncl._system import EnsembleSystem, LinearSystem, require_gram
 
 # Weights of several lambdas are computed together, as many as fit this many numbers (32 MB).
 CHUNK_NUMBERS = 4_000_000
@@ -95,7 +95,7 @@ class LambdaPath:
         per_chunk = max(1, CHUNK_NUMBERS // max(1, self._system.moments.size))
         ridges = node_ridge(self.ridge, self._system.sizes)
         weighted = self._system.member_weights is not None
-        training, judged = [], []
+        training, apart = [], []
         for first in range(0, len(self.decorrelations), per_chunk):
             c = coefficients(self.decorrelations[first : first + per_chunk], self._system.n_members)
             turned = self._reduced.solve_shifted(c.c1, c.c2, self._moments)
@@ -103,7 +103,7 @@ class LambdaPath:
             needed = held_out is not None or weighted or self.ridge.any()
             weights = self._weights(turned) if needed else None
             if held_out is not None and weights is not None:
-                judged.append(_mean_squares_of(held_out, weights))
+                apart.append(_mean_squares_of(held_out, weights))
             if weighted and weights is not None:
                 # The turned moments are those of the right side, k_m times what the error needs.
                 training.append(_mean_squares_of(self._system, weights))
@@ -114,7 +114,7 @@ class LambdaPath:
             if weights is not None:
                 square -= (ridges @ np.square(weights.reshape(-1, q * k))).reshape(q, k)
             training.append(_mean_squares(self._system, self._moments, turned, square))
-        return PathSquares(np.concatenate(training), np.concatenate(judged) if held_out is not None else None)
+        return PathSquares(np.concatenate(training), np.concatenate(apart) if held_out is not None else None)
 
     def _weights(self, turned: Array) -> Array:
         """B = W Q z, shape (L, q, k), of the turned weights z = Q'W^-1 B, shape (rank, q, k)."""

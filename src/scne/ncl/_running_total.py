@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from scne.ncl._system import Array
+from scne.ncl._coefficients import Array
 
 
 class TotalSquares(NamedTuple):

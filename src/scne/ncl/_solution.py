@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
-from scne.ncl._system import Array
+from scne.ncl._coefficients import Array
 
 
 class Status(Enum):
@@ -50,27 +51,6 @@ _PSEUDO_INVERSE = (
 )
 
 
-class _WhenAsked:
-    """A field that may be given as a function, which is called when the field is first read.
-
-    The instance's dictionary holds the function, and from then on the number.
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, solution: Solution | None, owner: type) -> float | None:
-        if solution is None:
-            return None  # what a dataclass takes for the default
-        value: float | Callable[[], float] | None = solution.__dict__[self.name]
-        if callable(value):
-            value = solution.__dict__[self.name] = value()
-        return value
-
-    def __set__(self, solution: Solution, value: float | Callable[[], float] | None) -> None:
-        solution.__dict__[self.name] = value
-
-
 @dataclass(frozen=True, eq=False)
 class Solution:
     """Output weights of the ensemble and the course of their computation.
@@ -87,10 +67,10 @@ class Solution:
         Ensemble error E_ens from the naive start B0 on; one value for direct solvers.
     weights_history : (k + 1, L, q) array or None
         Every iterate from B0 on; None for direct solvers, or where it was not kept.
-    spectral_radius : float or None
-        Of the iteration matrix; None where there is none, or it costs too much.  Its eigenvalues can take longer
-        than the solve, so it may be given as a function, which is called when the radius is first read (`repr`,
-        `dataclasses.replace`, `pickle` and `copy` read it too).
+    radius : float, callable or None
+        The spectral radius of the iteration matrix; None where there is none, or it costs too much.  Its eigenvalues
+        can take longer than the solve, so it may be a function, which is called when `spectral_radius` is first read
+        (`pickle` and `copy` read it too).
     solver : str
         The solver's name in `SOLVERS`.
     decorrelation_bound : float or None
@@ -110,17 +90,25 @@ class Solution:
     n_iter: int
     error_history: Array
     weights_history: Array | None = field(default=None, repr=False)
-    spectral_radius: _WhenAsked = _WhenAsked()
+    radius: float | Callable[[], float] | None = field(default=None, repr=False)
     solver: str = ""
     decorrelation_bound: float | None = None
     detail: str = ""
 
     def __getstate__(self) -> dict[str, object]:
         # By its name: not every format of files knows what an enumeration is (skops does not).
-        return {**self.__dict__, "status": self.status.name, "spectral_radius": self.spectral_radius}
+        radius = self.spectral_radius
+        state = {**self.__dict__, "status": self.status.name, "radius": radius}
+        del state["spectral_radius"]
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, status=Status[state["status"]])
+
+    @cached_property
+    def spectral_radius(self) -> float | None:
+        """Of the iteration matrix, computed when it is first read; None where there is none, or it costs too much."""
+        return self.radius() if callable(self.radius) else self.radius
 
     def within(self, context: Callable[[], AbstractContextManager[object]]) -> Solution:
         """Return the same solution, whose spectral radius will be computed inside a context.
@@ -129,11 +117,11 @@ class Solution:
         --------
         >>> import numpy as np
         >>> from contextlib import nullcontext
-        >>> late = Solution(np.zeros((2, 1)), Status.CONVERGED, 5, np.ones(6), spectral_radius=lambda: 0.5)
+        >>> late = Solution(np.zeros((2, 1)), Status.CONVERGED, 5, np.ones(6), radius=lambda: 0.5)
         >>> late.within(nullcontext).spectral_radius
         0.5
         """
-        compute = self.__dict__["spectral_radius"]
+        compute = self.radius
         if not callable(compute):
             return self
 
@@ -141,13 +129,7 @@ class Solution:
             with context():
                 return float(compute())
 
-        return self.with_fields(spectral_radius=inside)
-
-    def with_fields(self, **fields: object) -> Solution:
-        """Return the same solution with other fields; unlike `dataclasses.replace` it does not ask for the radius."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, **fields)
-        return other
+        return replace(self, radius=inside)
 
     @property
     def message(self) -> str:

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from scne.ncl._balance import system_matrix
 from scne.ncl._cg import ConjugateGradient
+from scne.ncl._coefficients import Array, system_matrix
 from scne.ncl._factors import factor_blocks
 from scne.ncl._gauss_seidel import BlockGaussSeidel
 from scne.ncl._iteration import IterativeSolver
 from scne.ncl._jacobi import BlockJacobi
 from scne.ncl._lapack import EPS, safe_cholesky
 from scne.ncl._solution import Solution, Status
-from scne.ncl._system import Array, EnsembleSystem, LinearSystem, require_gram
+from scne.ncl._system import EnsembleSystem, LinearSystem, require_gram
 
 
 @dataclass(frozen=True)

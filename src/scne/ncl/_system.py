@@ -10,17 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from scne.ncl._member_weights import block_scales, decorrelation_limit, moment_scales
+from scne.ncl._coefficients import Array, block_scales, decorrelation_limit, moment_scales
 
 if TYPE_CHECKING:
     from scne.ncl._running_total import RunningTotal
-
-Array = NDArray[np.float64]
 
 
 def member_slices(sizes: Sequence[int]) -> tuple[slice, ...]:
@@ -55,7 +53,7 @@ class LinearSystem(ABC):
     sizes : tuple of int
         L_m, the number of nodes of each of the M members.
     member_weights : (M,) array or None
-        a_m of Eq. (10), above 0 and of sum 1; None is 1/M. The output is (1/M) H B either way (`_member_weights`).
+        a_m of Eq. (10), above 0 and of sum 1; None is 1/M. The output is (1/M) H B either way (`_coefficients`).
     """
 
     moments: Array
@@ -280,43 +278,3 @@ def require_gram(system: LinearSystem, wanted_by: str) -> EnsembleSystem:
         f"{wanted_by} needs the whole Gram matrix, which a {type(system).__name__} does not hold: "
         "give an EnsembleSystem, or use solver 'naive', 'jacobi', 'gauss-seidel' or 'cg'"
     )
-
-
-# One lambda, or the (k,) of a path.
-Lambdas = TypeVar("Lambdas", float, Array)
-
-
-@dataclass(frozen=True)
-class Coefficients(Generic[Lambdas]):
-    """c1 (a member's own block) and c2 (the blocks between members) of Eq. (23), for one lambda or for each of many."""
-
-    c1: Lambdas
-    c2: Lambdas
-
-
-def coefficients(decorrelation: Lambdas, n_members: int) -> Coefficients[Lambdas]:
-    """Return c1 = 1 - lambda (M-1)^2 / M^2 and c2 = lambda (M-1) / M^2, Eq. (23).
-
-    One member has nobody to be decorrelated from: c1 = 1 and c2 = 0 whatever lambda is.
-
-    Examples
-    --------
-    >>> coefficients(1.0, 2)
-    Coefficients(c1=0.75, c2=0.25)
-    >>> coefficients(0.7, 1)
-    Coefficients(c1=1.0, c2=0.0)
-    """
-    ratio = (n_members - 1) / n_members
-    return Coefficients(c1=1.0 - decorrelation * ratio**2, c2=decorrelation * ratio / n_members)
-
-
-def node_ridge(ridge: ArrayLike, sizes: tuple[int, ...]) -> Array:
-    """Expand the members' ridges r_m (Remark 2), one or one per member, to one per node, shape (L,).
-
-    Examples
-    --------
-    >>> node_ridge([0.5, 2.0], (2, 1))
-    array([0.5, 0.5, 2. ])
-    """
-    per_member = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (len(sizes),))
-    return np.repeat(per_member, sizes)

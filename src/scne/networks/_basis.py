@@ -36,7 +36,7 @@ class Basis(Protocol):
     size : int
         Columns so far.
     squares : ndarray of shape (2, q)
-        e_q'e_q over the training rows, and over the validation rows.
+        e_q'e_q over the training rows, and over the held-out rows.
     """
 
     rows: SearchRows
@@ -51,8 +51,8 @@ class Basis(Protocol):
         return float(np.sqrt(self.squares[0].sum() / (self.rows.training_weight * len(self.squares[0]))))
 
     def validation_error(self) -> float:
-        """The same over the validation rows."""
-        return float(np.sqrt(self.squares[1].sum() / (self.rows.validation_weight * len(self.squares[1]))))
+        """The same over the held-out rows."""
+        return float(np.sqrt(self.squares[1].sum() / (self.rows.held_out_weight * len(self.squares[1]))))
 
 
 class Resolution(NamedTuple):
@@ -77,7 +77,7 @@ def resolution(precision: str) -> Resolution:
 
 
 def residual_squares(residual: Array, n_training: int, part: slice) -> NDArray[np.float64]:
-    """Sums of e^2 on a stripe, shape (2, q): row 0 for training rows, row 1 for validation rows."""
+    """Sums of e^2 on a stripe, shape (2, q): row 0 for training rows, row 1 for held-out rows."""
     sums = np.zeros((2, residual.shape[1]))
     left = residual[part, :]
     if is_numpy(left):

@@ -61,8 +61,8 @@ def build_network(
         if record.size == size:
             reason = StopReason.NO_CANDIDATE
             break
-        watched = record.validation[-1] if record.validation else None
-        asked = announce(stage, record.size, settings.max_hidden, 0, record.training[-1], watched)
+        held_out_error = record.validation[-1] if record.validation else None
+        asked = announce(stage, record.size, settings.max_hidden, 0, record.training[-1], held_out_error)
         if keep is not None:
             keep(record.chosen())
         if asked:
@@ -137,7 +137,7 @@ class Record:
         self.scopes.append(node.scope)
         self.contractions.append(node.contraction)
         self.training.append(basis.training_error())
-        if basis.rows.validation_weight:
+        if basis.rows.held_out_weight:
             self.validation.append(basis.validation_error())
 
     @property
@@ -145,18 +145,14 @@ class Record:
         """L, the nodes so far."""
         return len(self.weights)
 
-    @property
-    def best_prefix(self) -> int:
-        """The number of first nodes with the least validation error; all where nothing is watched."""
-        return int(np.argmin(self.validation)) + 1 if self.validation else self.size
-
     def chosen(self) -> ChosenNodes:
         """What another search needs to go on from here."""
         return ChosenNodes(np.array(self.weights), np.array(self.scopes), np.array(self.contractions))
 
     def finished(self, reason: StopReason) -> BuiltNetwork:
-        """The network, cut to its best prefix."""
-        nodes = np.array(self.weights[: self.best_prefix]).T
+        """The network, cut to the first nodes with the least error on held-out rows; all of them without such rows."""
+        n_kept = int(np.argmin(self.validation)) + 1 if self.validation else len(self.weights)
+        nodes = np.array(self.weights[:n_kept]).T
         return BuiltNetwork(
             np.ascontiguousarray(nodes[:-1]),
             nodes[-1].copy(),

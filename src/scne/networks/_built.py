@@ -14,8 +14,8 @@ class StopReason(Enum):
     MAX_HIDDEN = "the largest number of hidden nodes was reached (max_hidden)"
     TOLERANCE = "the training error fell to the tolerance (tol)"
     NO_CANDIDATE = "no candidate was admissible for any scope and contraction, or all depended on present nodes"
-    NO_IMPROVEMENT = "the validation error had not improved for a while"
-    ASKED = "a callback or listener asked to stop"
+    NO_IMPROVEMENT = "the error on held-out rows had not improved for a while"
+    ASKED = "a listener asked to stop"
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class BuiltNetwork:
     ----------
     weights : ndarray of shape (d, L)
     biases : ndarray of shape (L,)
-        Of the nodes that are kept: all of them, or the prefix with the least validation error.
+        Of the nodes that are kept: all of them, or the prefix with the least error on held-out rows.
     training_curve : ndarray of shape (L_built,)
         Root mean square error after each node, in scaled target units.
     validation_curve : ndarray of shape (L_built,) or None

@@ -180,7 +180,7 @@ def rows_at_once(layers: Sequence[HiddenLayer]) -> int:
     """
     features = 1
     for layer in layers:
-        features = max(features, len(layer.scaling.feature_columns))
+        features = max(features, len(layer.weights))
     return max(64, _SCALED_TOGETHER // features)
 
 

@@ -33,7 +33,7 @@ _SCALED_TOGETHER = 1 << 20
 
 @dataclass(frozen=True)
 class SearchRows:
-    """Scaled rows of one feature group: first those that the search fits, then those that it only watches.
+    """Scaled rows of one feature group: first those that the search fits, then held-out ones.
 
     Every row is multiplied by the square root of its weight, wherever it enters a product, so that all
     sums below are plain ones.
@@ -46,8 +46,8 @@ class SearchRows:
         Scaled targets times the root weights, float64.
     root_weights : ndarray of shape (N,) or None
     n_training : int
-        Rows from this one on are validation rows.
-    training_weight, validation_weight : float
+        Rows from this one on are held out.
+    training_weight, held_out_weight : float
         Sums of the row weights of the two parts.
     feature_columns : ndarray of int, shape (d,) or None
         The column of the network from which each scaled feature was made; None when each is its own column.
@@ -63,7 +63,7 @@ class SearchRows:
     root_weights: Array | None
     n_training: int
     training_weight: float
-    validation_weight: float
+    held_out_weight: float
     feature_columns: NDArray[np.intp] | None = None
     keys: Array | Callable[[], Array] | None = None
     n_given: int | None = None
@@ -72,7 +72,7 @@ class SearchRows:
 
     @property
     def n_rows(self) -> int:
-        """Training and validation rows together."""
+        """Training rows and held-out rows together."""
         return int(self.inputs.shape[0])
 
     @property
@@ -130,7 +130,7 @@ class SearchRows:
         return to_numpy(_rows_at(self.inputs, _rows_at(order, places)))[:, :-1]
 
     def first_training(self, n: int) -> "SearchRows":
-        """The first n training rows in canonical order, and nothing to watch."""
+        """The first n training rows in canonical order, and no held-out rows."""
         if n >= self.n_training and self.n_rows == self.n_training:
             return self
         with self._guard:
@@ -170,7 +170,7 @@ class SearchRows:
         )
 
     def stripes(self, step: int) -> list[slice]:
-        """Row ranges of `step` rows for the kernels; none holds both training and validation rows."""
+        """Row ranges of `step` rows for the kernels; none holds both training and held-out rows."""
         parts = []
         for first, last in ((0, self.n_training), (self.n_training, self.n_rows)):
             for start in range(first, last, step):
@@ -213,8 +213,8 @@ def prepare_search(
     scaling: InputScaling,
     target_scaling: ColumnScaling,
     engine: Engine,
-    validation: NDArray[np.intp] | None = None,
-    watched: ArrayRows | None = None,
+    held_out_places: NDArray[np.intp] | None = None,
+    held_out_rows: ArrayRows | None = None,
     dtype: DTypeLike = np.float32,
 ) -> SearchRows:
     """Scale one group's columns for the search.
@@ -227,25 +227,27 @@ def prepare_search(
         Of the group's columns.
     target_scaling : ColumnScaling
     engine : Engine
-    validation : ndarray of int or None
-        Rows of `rows` to watch instead of fitting them.
-    watched : ArrayRows or None
-        Further rows to watch, from another source.
+    held_out_places : ndarray of int or None
+        Rows of `rows` to hold out.
+    held_out_rows : ArrayRows or None
+        Further held-out rows, from another source.
     dtype : dtype
         Precision of the search. Single precision is enough to rank candidates, at several times the speed.
     """
     if not is_numpy(rows.inputs):
-        return _prepared_on_device(rows, columns, scaling, target_scaling, validation, watched, np.dtype(dtype).name)
-    kept = None if validation is None else other_places(rows.n_rows, validation)
-    parts = [(rows, kept)] if validation is None else [(rows, kept), (rows, np.sort(validation))]
-    if watched is not None:
-        parts.append((watched, None))
+        return _prepared_on_device(
+            rows, columns, scaling, target_scaling, held_out_places, held_out_rows, np.dtype(dtype).name
+        )
+    kept = None if held_out_places is None else other_places(rows.n_rows, held_out_places)
+    parts = [(rows, kept)] if held_out_places is None else [(rows, kept), (rows, np.sort(held_out_places))]
+    if held_out_rows is not None:
+        parts.append((held_out_rows, None))
     n_training = rows.n_rows if kept is None else len(kept)
-    n_rows = rows.n_rows + (0 if watched is None else watched.n_rows)
+    n_rows = rows.n_rows + (0 if held_out_rows is None else held_out_rows.n_rows)
     assert rows.targets is not None
     inputs = np.ones((n_rows, len(scaling.feature_columns) + 1), dtype=dtype)
     targets = np.empty((n_rows, rows.targets.shape[1]))
-    weighted = rows.weights is not None or (watched is not None and watched.weights is not None)
+    weighted = rows.weights is not None or (held_out_rows is not None and held_out_rows.weights is not None)
     root_weights = np.ones(n_rows) if weighted else None
 
     def copy(task: tuple[ArrayRows, slice | NDArray[np.intp], slice]) -> None:
@@ -299,15 +301,17 @@ def _prepared_on_device(
     columns: NDArray[np.intp],
     scaling: InputScaling,
     target_scaling: ColumnScaling,
-    validation: NDArray[np.intp] | None,
-    watched: ArrayRows | None,
+    held_out_places: NDArray[np.intp] | None,
+    held_out_rows: ArrayRows | None,
     precision: str,
 ) -> SearchRows:
-    """The same for rows on a device: training rows, those that are held out, and those that are watched."""
-    kept = None if validation is None else other_places(rows.n_rows, validation)
-    parts = [rows] if validation is None or kept is None else [rows.take(kept), rows.take(np.sort(validation))]
-    if watched is not None:
-        parts.append(watched)
+    """The same for rows on a device: training rows, and held-out rows of either source."""
+    kept = None if held_out_places is None else other_places(rows.n_rows, held_out_places)
+    parts = (
+        [rows] if held_out_places is None or kept is None else [rows.take(kept), rows.take(np.sort(held_out_places))]
+    )
+    if held_out_rows is not None:
+        parts.append(held_out_rows)
     xp = namespace_of(rows.inputs)
     inputs, targets, counts = [], [], []
     weighted = any(part.weights is not None for part in parts)

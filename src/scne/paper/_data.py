@@ -28,7 +28,7 @@ from scne.paper._published import published
 SAMPLE_FILE = "year_sample.parquet"
 # The folder of shared data beside a checkout.
 NEIGHBOUR = Path("..") / "shared" / "data"
-# Rows of a generator where it stands in for real data: 15 % of them are the 30,000 rows that section 4.4 watches.
+# Rows of a generator where it stands in for real data: 15 % of them are the 30,000 validation rows of section 4.4.
 GENERATED_ROWS = 200_000
 QUICK_ROWS = 1_000
 # Years of the whole Year data (section 4.1): a sample's own range would give errors in another unit.
@@ -112,7 +112,7 @@ class PaperRows:
         return self.inputs[positions], self.target[positions]
 
     def split(self, seed: int) -> PaperSplit:
-        """Rows to fit, to watch and to test: 70-15-15 for Twitter, 70-20 and the official rest for Year."""
+        """Rows to fit, to validate on and to test: 70-15-15 for Twitter, 70-20 and the official rest for Year."""
         n_rows = len(self.target)
         if self.n_test is None:
             return paper_split(self.dataset, n_rows, seed)

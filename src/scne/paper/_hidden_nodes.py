@@ -27,10 +27,10 @@ def sampled_rows(rows: PaperRows, plan: Plan, index: int) -> tuple[NDArray[np.in
     # With few rows at hand a fresh split for every repeat: drawing all of them ten times would repeat nothing.
     if len(split.train) <= wanted[0] or len(split.validation) <= wanted[1]:
         split = rows.split(plan.unit_seed(index))
-    fitted, watched = (
+    fitted, validation_places = (
         generator.permutation(part)[:count] for part, count in zip((split.train, split.validation), wanted, strict=True)
     )
-    return np.sort(fitted), np.sort(watched)
+    return np.sort(fitted), np.sort(validation_places)
 
 
 def sampling_settings(quick: bool) -> dict[str, Any]:
@@ -43,11 +43,11 @@ def sampling_settings(quick: bool) -> dict[str, Any]:
 
 def _unit(plan: Plan, index: int) -> Unit:
     rows = load_rows(plan.data[plan.dataset])
-    fitted, watched = sampled_rows(rows, plan, index)
+    fitted, validation_places = sampled_rows(rows, plan, index)
     groups = published(plan.dataset).groups
     sizes = [plan.settings["most_nodes"]] * len(groups)
     model = paper_ensemble("SCNE", groups, sizes, [None] * len(groups), plan.unit_seed(index))
-    model.fit(*rows.part(fitted), X_val=rows.inputs[watched], y_val=rows.target[watched])
+    model.fit(*rows.part(fitted), X_val=rows.inputs[validation_places], y_val=rows.target[validation_places])
     searches = [member.search for member in model.members_ if member.search is not None]
     validation = [search.validation_curve for search in searches if search.validation_curve is not None]
     return {

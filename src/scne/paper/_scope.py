@@ -19,7 +19,7 @@ CHANCE = 4.0
 
 def _unit(plan: Plan, index: int) -> Unit:
     rows = load_rows(plan.data[plan.dataset])
-    fitted, watched = sampled_rows(rows, plan, index)
+    fitted, validation_places = sampled_rows(rows, plan, index)
     groups = published(plan.dataset).groups
     errors = []
     for place, alpha in enumerate(plan.settings["alphas"]):
@@ -34,7 +34,7 @@ def _unit(plan: Plan, index: int) -> Unit:
             ridge=plan.settings["ridge"],
         )
         model.fit(*rows.part(fitted))
-        residuals = model.predict_members(rows.inputs[watched]) - rows.target[watched]
+        residuals = model.predict_members(rows.inputs[validation_places]) - rows.target[validation_places]
         errors.append(np.sqrt(np.mean(residuals**2, axis=1)).tolist())
     return {"errors": errors}
 

@@ -7,7 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
@@ -91,12 +91,15 @@ def _without_ctrl_c() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+_AS_LONG_AS_IT_LIVES = ExitStack()
+
+
 def _start_worker(n_threads: int) -> None:
     # Ctrl-C reaches the whole group of processes; the parent alone answers it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     limit_threads(n_threads)
     if n_threads == 1:
-        single_threaded_blas().__enter__()
+        _AS_LONG_AS_IT_LIVES.enter_context(single_threaded_blas())
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

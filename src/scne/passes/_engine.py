@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar
@@ -70,7 +70,17 @@ def available_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
-class single_threaded_blas:
+class _BlasLimit:
+    """The limit that `single_threaded_blas` sets, which belongs to the process."""
+
+    guard = threading.Lock()
+    inside = 0
+    pools: ClassVar[ThreadpoolController | None] = None
+    limit: ClassVar[ExitStack] = ExitStack()
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
     """Keep BLAS to one thread: the engine's threads already use the cores, and the bits stay the same.
 
     The limit belongs to the process, while fits may overlap on several threads and end in any order: the first to
@@ -81,33 +91,25 @@ class single_threaded_blas:
     >>> with single_threaded_blas(), single_threaded_blas():
     ...     pass
     """
+    shared = _BlasLimit
+    with shared.guard:
+        if shared.inside == 0:
+            if shared.pools is None:
+                # Finding the BLAS libraries of the process takes milliseconds; they do not change once SciPy is loaded.
+                import scipy.linalg  # noqa: F401
 
-    _guard = threading.Lock()
-    _inside = 0
-    _pools: ClassVar[ThreadpoolController | None] = None
-    _limit: ClassVar[ExitStack] = ExitStack()
-
-    def __enter__(self) -> None:
-        shared = single_threaded_blas
-        with shared._guard:
-            if shared._inside == 0:
-                if shared._pools is None:
-                    # Finding the BLAS libraries of the process takes milliseconds; they do not change once SciPy is
-                    # loaded.
-                    import scipy.linalg  # noqa: F401
-
-                    shared._pools = ThreadpoolController()
+                shared.pools = ThreadpoolController()
+            _let_any_thread_set_limits()
+            shared.limit.enter_context(shared.pools.limit(limits=1, user_api="blas"))
+        shared.inside += 1
+    try:
+        yield
+    finally:
+        with shared.guard:
+            shared.inside -= 1
+            if shared.inside == 0:
                 _let_any_thread_set_limits()
-                shared._limit.enter_context(shared._pools.limit(limits=1, user_api="blas"))
-            shared._inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        shared = single_threaded_blas
-        with shared._guard:
-            shared._inside -= 1
-            if shared._inside == 0:
-                _let_any_thread_set_limits()
-                shared._limit.close()
+                shared.limit.close()
                 _let_any_thread_set_limits()
 
 

@@ -207,7 +207,7 @@ def system_sums(block: RowBlock, hidden_outputs: Callable[[Array], Array], targe
         return _system_on_device(block, hidden_outputs, target_scaling)
     total: SystemSums | None = None
     width = hidden_outputs(block.inputs[:1]).shape[1]
-    for part in _parts(block.n_rows, 8 * width, _GRAM_BYTES):
+    for part in _parts(len(block.inputs), 8 * width, _GRAM_BYTES):
         hidden = hidden_outputs(block.inputs[part])
         targets = target_scaling.apply(block.targets[part])
         weight = float(len(hidden))

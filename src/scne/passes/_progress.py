@@ -78,7 +78,7 @@ def listening(listener: Listener) -> Iterator[None]:
     >>> with listening(good_enough):
     ...     small = SCNRegressor(50, random_state=0).fit(X, np.sin(3 * X[:, 0]))
     >>> small.n_hidden_, small.stop_reason_
-    (4, 'a callback or listener asked to stop')
+    (4, 'a listener asked to stop')
     """
     token = _listener.set(listener)
     try:
@@ -112,13 +112,11 @@ def announce(
     stages = _stages.get()
     if stages is not None:
         stages.step(stage, done)
-    return _asks_to_stop(_listener.get(), Progress(stage, done, total, rows, error, validation_error))
-
-
-def _asks_to_stop(listener: Listener | None, step: Progress) -> bool:
+    listener = _listener.get()
+    if listener is None:
+        return False
     try:
-        if listener is not None:
-            listener(step)
+        listener(Progress(stage, done, total, rows, error, validation_error))
     except StopIteration:
         return True
     return False

@@ -55,19 +55,19 @@ def draw_building(ax: Axes, curves: Mapping[str, BuildingCurve], *, error: str =
         color, marker = colors[i % len(colors)], "osD^v"[i // len(colors) % 5]
         training = np.asarray(curve.training, dtype=float)
         nodes = np.arange(1, len(training) + 1) if curve.nodes is None else np.asarray(curve.nodes)
-        watched = training
+        followed = training
         has_validation = curve.validation is not None and bool(np.isfinite(curve.validation).any())
         alpha = 0.55 if many and has_validation else 1.0
         ax.plot(nodes, training, color=color, linewidth=width, alpha=alpha)
         if has_validation:
-            watched = np.asarray(curve.validation, dtype=float)
-            ax.plot(nodes, watched, color=color, linewidth=width, linestyle=(0, (3.5, 1.6)))
+            followed = np.asarray(curve.validation, dtype=float)
+            ax.plot(nodes, followed, color=color, linewidth=width, linestyle=(0, (3.5, 1.6)))
             styles["validation"] = Line2D([], [], color=muted, linestyle="--")
         at = np.flatnonzero(nodes == curve.kept)
         if at.size:
-            ax.plot(curve.kept, watched[at[0]], marker=marker, markersize=6, color=color, zorder=4, clip_on=False)
+            ax.plot(curve.kept, followed[at[0]], marker=marker, markersize=6, color=color, zorder=4, clip_on=False)
             styles["kept prefix"] = Line2D([], [], color=muted, marker="o", markersize=5.5, linestyle="none")
-        entries.append(KeyEntry(name, color, last_point(nodes, watched), linewidth=width, marker=marker))
+        entries.append(KeyEntry(name, color, last_point(nodes, followed), linewidth=width, marker=marker))
     _set_error_scale(ax)
     ax.set_xlabel("nodes")
     ax.set_ylabel(literal(error))

@@ -305,7 +305,7 @@ def _read_solution(record: Mapping[str, object], shelf: Shelf, members: list[Sto
         status=Status[choice(record, "status", Status.__members__)],
         n_iter=n_iter,
         error_history=history,
-        spectral_radius=field(record, "spectral_radius", float, type(None)),
+        radius=field(record, "spectral_radius", float, type(None)),
         solver=choice(record, "solver", SOLVERS),
         decorrelation_bound=field(record, "decorrelation_bound", float, type(None)),
         detail=field(record, "detail", str),

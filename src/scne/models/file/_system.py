@@ -18,8 +18,8 @@ def store_system(name: str, system: EnsembleSystem | None) -> tuple[dict[str, ob
     """What of a system is not a tensor, and its tensors under a name."""
     if system is None:
         raise Unstorable(
-            "it holds no Gram matrix to save (it was fitted with matrix_free=True, or loaded from a file without one); "
-            "save it with with_system=False"
+            "it holds no Gram matrix to save (it was fitted by a matrix-free solver, or loaded from a file without "
+            "one); save it with with_system=False"
         )
     return {"n_rows": float(system.n_rows)}, prefixed(name, {sums: getattr(system, sums) for sums in _SUMS})
 

@@ -95,7 +95,7 @@ class Outcome(NamedTuple):
     candidate, attempt, contraction : int
         Places of what was chosen.
     squares : ndarray of shape (2, q)
-        e_q'e_q over training and watched rows after the node.
+        e_q'e_q over training and held-out rows after the node.
     """
 
     status: str

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scne.networks.gpu import _node_kernels as nodes
 from scne.networks.gpu import _pool_kernels as pools
 from scne.networks.gpu._fused import FusedShape, Outcome
+from scne.networks.gpu._node_launches import NodeKernels
+from scne.networks.gpu._pool_launches import PoolKernels, SearchBuffers
 
 # Two places for what the host gives and is told: one node can be asked for while another is worked on.
 N_SLOTS = 2
@@ -60,7 +62,7 @@ class FusedSearch:
         single, double = {"dtype": torch.float32, "device": device}, {"dtype": torch.float64, "device": device}
         self.inputs = torch.zeros((n, shape.width), **single)
         self.residual = torch.zeros((n, shape.n_targets), **double)
-        self._buffers = pools.SearchBuffers(
+        self._buffers = SearchBuffers(
             self.inputs,
             torch.ones(n, **single) if shape.weighted else None,
             self.residual,
@@ -70,8 +72,8 @@ class FusedSearch:
             state=torch.zeros(5, **double),
             squares=torch.zeros(2, **double),
         )
-        self._choosing = pools.PoolKernels(shape, self._buffers, device)
-        self._appending = nodes.NodeKernels(shape, self._buffers, device)
+        self._choosing = PoolKernels(shape, self._buffers, device)
+        self._appending = NodeKernels(shape, self._buffers, device)
         self.attempts_at_once = self._choosing.attempts_at_once
         self._slots = [_Slot(self, device) for _ in range(N_SLOTS)]
 

@@ -38,7 +38,7 @@ from scne.passes import announce, available_threads
 if TYPE_CHECKING:
     import torch
 
-    from scne.networks.gpu._tuning_kernels import TuningKernels
+    from scne.networks.gpu._tuning_launches import TuningKernels
 
 # Steps whose batches go to the device in one copy, a multiple of those that are recorded; and copies that it holds.
 _SEGMENT, _SEGMENTS = 128, 4
@@ -139,12 +139,12 @@ def _joined(blocks: Iterator[NDArray[np.intp]]) -> Iterator[NDArray[np.int32]]:
 
 @cache
 def _kernels() -> ModuleType | None:
-    """The module of kernels, or None where there is no Triton."""
+    """The module that starts the kernels, or None where there is no Triton."""
     try:
-        from scne.networks.gpu import _tuning_kernels
+        from scne.networks.gpu import _tuning_launches
     except ImportError:
         return None
-    return _tuning_kernels
+    return _tuning_launches
 
 
 def _kernels_for(

@@ -133,8 +133,8 @@ class DecorrelationPathDisplay(Display):
         else:
             if not hasattr(model, "system_"):
                 raise ValueError(
-                    "The path needs the Gram system, which this ensemble does not hold (it was fitted with "
-                    "matrix_free=True, or loaded from a file that was saved without it: save with with_system=True), "
+                    "The path needs the Gram system, which this ensemble does not hold (it was fitted by a "
+                    "matrix-free solver, or loaded from a file that was saved without it: save with with_system=True), "
                     "and there is no table of lambdas, because lambda was given and not chosen."
                 )
             path = lambda_path(model.system_, model.ridge_, decorrelations)

@@ -106,10 +106,10 @@ def _curves(model: BaseEstimator) -> dict[str, BuildingCurve]:
 
 
 def _curve(training: ArrayLike, validation: ArrayLike | None, n_nodes: int, scale: float) -> BuildingCurve:
-    watched = validation is not None and bool(np.isfinite(validation).any())
+    has_held_out = validation is not None and bool(np.isfinite(validation).any())
     return BuildingCurve(
         np.asarray(training) * scale,
-        np.asarray(validation) * scale if watched else None,
-        # Without rows to watch no prefix was chosen.
-        kept=n_nodes if watched else 0,
+        np.asarray(validation) * scale if has_held_out else None,
+        # Without held-out rows no prefix was chosen.
+        kept=n_nodes if has_held_out else 0,
     )
