@@ -85,7 +85,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "a piece without rows may follow, and whoever reads on passes over it",
     (
         "networks/_search_rows.py",
-        "parts = [rows] if validation is None or kept is None else [rows.take(kept), rows.take(np.sort(validation))]",
+        "[rows] if held_out_places is None or kept is None else [rows.take(kept), rows.take(np.sort(held_out_places))]",
         "or -> and",
     ): "both are None, or neither is",
     (
