@@ -274,6 +274,26 @@ def test_a_group_of_many_rows_is_streamed(tmp_path):
     assert cost.piece < 8 * 4 * 600_000
 
 
+def test_a_group_that_is_streamed_is_never_held_whole(tmp_path):
+    values = np.arange(1_000_000) % 7 / 7
+    pq.write_table(pa.table({"x": values}), tmp_path / "a.parquet", row_group_size=len(values))
+    before, most, parts = pa.total_allocated_bytes(), 0, []
+    for batch in ParquetFormat().batches(tmp_path / "a.parquet", pq.read_schema(tmp_path / "a.parquet"), 10_000, 0):
+        parts.append(batch.column(0).to_numpy().copy())
+        most = max(most, pa.total_allocated_bytes() - before)
+    np.testing.assert_array_equal(np.concatenate(parts), values)
+    assert most < values.nbytes / 4
+
+
+def test_rows_of_a_group_by_a_long_footer_are_those_of_all_groups_alike(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.parquet", 4_000, 9, 1_000)
+    monkeypatch.setattr("scne.rows._parquet_format._LONG_FOOTER", footer_bytes(path) - 1)
+    schema = pq.read_schema(path)
+    for rows, held in ((100, 1_000), (1_000, 1_000), (3_000, 3_000)):
+        cost = ParquetFormat().cost(path, schema, rows, 20.0)
+        assert (cost.footer, cost.piece) == (pytest.approx(9.3 * footer_bytes(path)), (80.0 + 20.0) * held)
+
+
 def test_texts_count_as_they_are_stored_when_a_way_of_reading_is_chosen(tmp_path):
     """A group of long texts is streamed although its rows are few: by eight bytes a value it would be decoded whole."""
     table = pa.table({f"t{k}": [f"{k} {row} " * 40 for row in range(20_000)] for k in range(4)})

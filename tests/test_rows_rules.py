@@ -368,6 +368,17 @@ def test_whole_numbers_that_float64_cannot_hold_are_rounded():
     assert read.to_pylist() == [2.0**53]
 
 
+def test_a_float_is_the_text_of_a_code_as_long_as_it_can_be_no_other():
+    """2^53 may stand for 2^53 + 1 as well: from there on a float is no code."""
+    exact = [0, 7, -7, 2**53 - 1, 1 - 2**53]
+    texts = converted(pa.array([*map(float, exact), None]), pa.field("x", pa.string()), "a.parquet").to_pylist()
+    assert texts == [*map(str, exact), None]
+    beyond = [2.0**53, -(2.0**53), 2.0**53 + 2, 2.0**54]
+    texts = converted(pa.array(beyond), pa.field("x", pa.string()), "a.parquet").to_pylist()
+    assert [float(text) for text in texts] == beyond
+    assert not {str(int(value)) for value in beyond} & set(texts)
+
+
 def test_what_is_no_number_is_converted_without_a_loss_or_refused():
     stamps = pa.array([1_000, 1_001], pa.timestamp("ns"))
     whole = converted(stamps[:1], pa.field("x", STAMP), "a.parquet")

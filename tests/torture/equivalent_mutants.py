@@ -3,6 +3,7 @@
 _WORKSPACE = "a workspace or an array whose end is never read may be longer than it must be"
 _AT_A_TIME = "how much is done at a time: no value depends on it"
 _LIBRARY = "needs PyTorch or CuPy: tests/test_device.py runs it where they are installed"
+_GIVEN_BACK = "when memory is given back to the system: no value depends on it"
 _ANY_NEGATIVE = "NumPy works out any length that is negative"
 
 # The file below src/scne, the line, and the change.
@@ -237,6 +238,13 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "values = array.cast(pa.float64(), safe=False).drop_null().to_numpy(zero_copy_only=False)",
         "False -> True",
     ): "of the last: numbers without gaps need no copy",
+    (
+        "rows/_parquet_format.py",
+        "pa.default_memory_pool().release_unused()",
+        "pa.default_memory_pool().release_unused() -> pass",
+    ): _GIVEN_BACK,
+    ("rows/_scaling_learner.py", "_SORTED_TOGETHER = 1 << 26", "26 -> 27"): _AT_A_TIME,
+    ("rows/_arrays.py", "if array.is_cuda and _is_large(values):", "and -> or"): _LIBRARY,
 }
 
 
