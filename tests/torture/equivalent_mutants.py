@@ -245,6 +245,28 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): _GIVEN_BACK,
     ("rows/_scaling_learner.py", "_SORTED_TOGETHER = 1 << 26", "26 -> 27"): _AT_A_TIME,
     ("rows/_arrays.py", "if array.is_cuda and _is_large(values):", "and -> or"): _LIBRARY,
+    (
+        "rows/_sample.py",
+        "_PIECE_ROWS, _FEWEST_IN_PIECE, _PIECE_BYTES = 2_048, 64, 1 << 24",
+        "2_048 -> 2049",
+    ): _AT_A_TIME,
+    ("networks/_search_rows.py", "_SCALED_TOGETHER = 1 << 20", "20 -> 21"): _AT_A_TIME,
+    (
+        "rows/_csv_format.py",
+        'line = head.lstrip(b"\\xef\\xbb\\xbf\\r\\n").split(b"\\n", 1)[0].decode("utf-8", "replace")',
+        "1 -> 2",
+    ): "the first line is the same, whether what follows is cut once more or not",
+    (
+        "networks/_layer.py",
+        "if is_numpy(inputs):",
+        "is_numpy(inputs) -> False",
+    ): "of `chosen_columns`: NumPy has the standard's functions too, and scaling copies what is not copied here",
+    (
+        "rows/_release.py",
+        'sys.modules["pyarrow"].default_memory_pool().release_unused()',
+        'sys.modules["pyarrow"].default_memory_pool().release_unused() -> pass',
+    ): _GIVEN_BACK,
+    ("networks/_layer.py", "return z.exp_().add_(1.0).reciprocal_()", "1.0 -> 2.0"): _LIBRARY,
 }
 
 
