@@ -328,6 +328,8 @@ def test_numbers_of_a_footer():
     assert [_zigzag(number) for number in range(5)] == [0, -1, 1, -2, 2]
     truths = bytes([3 << 4 | 1, 1, 2, 1, 77])
     assert _skipped(truths, 0, 9) == 4
+    # True and false as fields have no bytes of their own: their type says which it is.
+    assert [_skipped(bytes([1 << 4 | truth, 0, 77]), 0, 12) for truth in (1, 2)] == [2, 2]
     # A field whose number is far from the last: type 5, number 20, value 1; then true, which has no bytes; the end.
     far = bytes([5, 40, 2, 1 << 4 | 1, 0, 77])
     assert _skipped(far, 0, 12) == 5
@@ -354,6 +356,14 @@ def test_bytes_of_a_group(tmp_path):
         sizes = _group_sizes(file, 0, pq.read_schema(path))
     assert sizes.decoded == 8.0 * 500 * 4
     assert sizes.streamed == sum(65_536 + 2.0 * column.total_uncompressed_size for column in columns)
+
+
+def test_a_text_takes_sixteen_bytes_however_short_it_is(tmp_path):
+    table = pa.table({"t": ["a", "b"] * 500})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pq.ParquetFile(tmp_path / "a.parquet") as file:
+        assert file.metadata.row_group(0).column(0).total_uncompressed_size < 12 * 1_000
+        assert _group_sizes(file, 0, table.schema).decoded == 16.0 * 1_000
 
 
 @pytest.mark.parametrize(

@@ -503,6 +503,18 @@ def test_matrix_free_solves_know_no_spectral_radius(name):
     assert SOLVERS[name]().solve(matrix_free(make_system(hidden_outputs((3, 4)))), 0.8, 0.1).spectral_radius is None
 
 
+def test_gauss_seidel_tells_its_radius_up_to_three_hundred_nodes():
+    """Members whose outputs are orthogonal do not see each other: the iteration matrix is zero."""
+    reported, left_out = (
+        BlockGaussSeidel().solve(
+            EnsembleSystem(np.eye(n), np.ones((n, 1)), np.array([n]), 2.0 * n, (n - 1, 1)), 0.8, 0.1
+        )
+        for n in (300, 301)
+    )
+    assert reported.spectral_radius == 0.0
+    assert left_out.spectral_radius is None
+
+
 @pytest.mark.parametrize("name", ["jacobi", "gauss-seidel"])
 def test_without_settings_an_iteration_ends_after_a_hundred_steps_or_at_eight_digits(name):
     members = hidden_outputs((3, 3, 3, 3))

@@ -31,6 +31,7 @@ from scne.rows._batches import missing_in, numbers, only_first, without_first
 from scne.rows._data_error import DataError, RefusedValue, listing
 from scne.rows._encodings import calendar_part, calendar_parts
 from scne.rows._formats import find_files, format_of, partition_values
+from scne.rows._memory_sizes import check_bytes
 from scne.rows._schemas import common_type, kind_of, type_for_kind, unify_columns
 from scne.rows._settled_types import settled_types
 from scne.rows._stray_texts import find_strays
@@ -368,6 +369,11 @@ def test_whole_numbers_that_float64_cannot_hold_are_rounded():
     assert read.to_pylist() == [2.0**53]
 
 
+@pytest.mark.parametrize("type_", [pa.int8(), pa.uint64(), pa.float32(), pa.float64(), pa.decimal128(9, 2)], ids=str)
+def test_true_is_one_and_false_is_zero_in_any_type_of_number(type_):
+    assert converted(pa.array([True, False, None]), pa.field("x", type_), "a.parquet").to_pylist() == [1, 0, None]
+
+
 def test_a_float_is_the_text_of_a_code_as_long_as_it_can_be_no_other():
     """2^53 may stand for 2^53 + 1 as well: from there on a float is no code."""
     exact = [0, 7, -7, 2**53 - 1, 1 - 2**53]
@@ -392,6 +398,16 @@ def test_flags_are_checked_at_any_size():
     assert converted(pa.array([1, 0, None]), flags, "a.parquet").to_pylist() == [True, False, None]
     with pytest.raises(DataError, match=r"read as true or false, but holds 9\.0072e\+15"):
         converted(pa.array([1, 2**53 + 1]), flags, "a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("written", "size"),
+    [(3, 3), (3.5, 3.5), ("3", 3), ("3B", 3), *((f" 1.5 {unit}b ", 1.5 * 1000**k) for k, unit in enumerate("kMgT", 1))],
+)
+def test_sizes_of_memory(written, size):
+    assert check_bytes("memory", written) == size
+    if isinstance(written, str):
+        assert check_bytes("memory", written.rstrip("bB ")) == size
 
 
 def test_without_marks_a_column_is_left_as_it_is():

@@ -267,6 +267,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         'sys.modules["pyarrow"].default_memory_pool().release_unused() -> pass',
     ): _GIVEN_BACK,
     ("networks/_layer.py", "return z.exp_().add_(1.0).reciprocal_()", "1.0 -> 2.0"): _LIBRARY,
+    (
+        "networks/_criteria.py",
+        "if required_share(contraction, node) <= best * (1.0 + 1e-9):",
+        "<= -> <",
+    ): "whoever lacks 1e-9 of what is asked is not admissible, tried or not",
 }
 
 
