@@ -461,3 +461,7 @@ def test_rows_that_are_alike_but_in_one_column_never_share_a_key(library):
 def test_rows_in_memory_are_not_copied_there():
     rows = ArrayRows(np.ones((3, 2)))
     assert rows.in_numpy() is rows
+    # Rows that came from this process's memory are still there.
+    there = ArrayRows(array_api_strict.asarray(rows.inputs), host=rows)
+    assert there.in_numpy() is rows
+    np.testing.assert_array_equal(ArrayRows(there.inputs).in_numpy().inputs, rows.inputs)

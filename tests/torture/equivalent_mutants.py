@@ -4,6 +4,7 @@ _WORKSPACE = "a workspace or an array whose end is never read may be longer than
 _AT_A_TIME = "how much is done at a time: no value depends on it"
 _LIBRARY = "needs PyTorch or CuPy: tests/test_device.py runs it where they are installed"
 _GIVEN_BACK = "when memory is given back to the system: no value depends on it"
+_WHERE_A_COPY_LIES = "where a copy of the rows lies decides on speed alone"
 _ANY_NEGATIVE = "NumPy works out any length that is negative"
 
 # The file below src/scne, the line, and the change.
@@ -53,7 +54,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "networks/_pools.py",
         'if settings.pool == "sparse" and not is_numpy(rows.inputs) and rows.n_rows <= _MOST_IN_MEMORY:',
         "and -> or",
-    ): "where a copy of the rows lies decides on speed alone",
+    ): _WHERE_A_COPY_LIES,
     (
         "rows/_arrays.py",
         'if library in ("torch", "cupy"):',
@@ -272,6 +273,19 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "if required_share(contraction, node) <= best * (1.0 + 1e-9):",
         "<= -> <",
     ): "whoever lacks 1e-9 of what is asked is not admissible, tried or not",
+    ("networks/_pools.py", "_MOST_IN_MEMORY = 20_000", "20_000 -> 20001"): _WHERE_A_COPY_LIES,
+    ("ncl/_path.py", "CHUNK_NUMBERS = 4_000_000", "4_000_000 -> 4000001"): _AT_A_TIME,
+    ("rows/_arrays.py", "_BLOCK = 2_048", "2_048 -> 2049"): _AT_A_TIME,
+    (
+        "rows/_encodings.py",
+        "codes = places.fill_null(other).to_numpy(zero_copy_only=False).astype(np.intp)",
+        "False -> True",
+    ): "numbers without gaps need no copy",
+    (
+        "rows/_formats.py",
+        "mapped.seek(0)",
+        "0 -> 1",
+    ): "the first byte of a file is no buffer: it begins with its format's name",
 }
 
 
