@@ -458,6 +458,17 @@ def test_rows_that_are_alike_but_in_one_column_never_share_a_key(library):
         assert len(np.unique(keys)) == 2_000
 
 
+def test_the_key_of_a_zero_is_the_first_number_of_splitmix64():
+    assert content_keys(np.zeros((1, 1))).tolist() == [0xE220A8397B1DCDAF]
+
+
+@pytest.mark.parametrize("n_texts", [99, 100, 101, 150])
+def test_no_more_than_a_hundred_strays_are_counted(n_texts):
+    strays = find_strays(pa.array(["1", f"x{text}"]) for text in range(n_texts))
+    assert (strays.mostly, strays.n_texts) == ("numbers", min(n_texts, 100))
+    assert strays.rows == {"x0": 1, "x1": 3, "x2": 5}
+
+
 def test_rows_in_memory_are_not_copied_there():
     rows = ArrayRows(np.ones((3, 2)))
     assert rows.in_numpy() is rows
