@@ -505,6 +505,15 @@ def test_matrix_free_solves_know_no_spectral_radius(name):
     assert SOLVERS[name]().solve(matrix_free(make_system(hidden_outputs((3, 4)))), 0.8, 0.1).spectral_radius is None
 
 
+@pytest.mark.parametrize("max_iter", [0, 1, 5])
+def test_conjugate_gradients_have_arrived_where_there_is_nothing_to_fit(max_iter):
+    hidden = hidden_outputs((3, 4))
+    system = EnsembleSystem.from_outputs(hidden, np.zeros(len(hidden[0])))
+    solution = ConjugateGradient(max_iter=max_iter).solve(system, 0.8, 0.1)
+    assert (solution.status, solution.n_iter) == (Status.CONVERGED, 0)
+    assert not solution.weights.any()
+
+
 @pytest.mark.parametrize("n_members", [1, 2, 5])
 def test_members_without_outputs_do_not_couple(n_members):
     """H = 0: every iterate is the start, whatever lambda is, and c1 = 0 is the only limit."""

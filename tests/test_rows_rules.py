@@ -32,6 +32,7 @@ from scne.rows._data_error import DataError, RefusedValue, listing
 from scne.rows._encodings import calendar_part, calendar_parts
 from scne.rows._formats import find_files, format_of, partition_values
 from scne.rows._memory_sizes import check_bytes
+from scne.rows._scaling_learner import _n_graded
 from scne.rows._schemas import common_type, kind_of, type_for_kind, unify_columns
 from scne.rows._settled_types import settled_types
 from scne.rows._stray_texts import find_strays
@@ -467,6 +468,12 @@ def test_no_more_than_a_hundred_strays_are_counted(n_texts):
     strays = find_strays(pa.array(["1", f"x{text}"]) for text in range(n_texts))
     assert (strays.mostly, strays.n_texts) == ("numbers", min(n_texts, 100))
     assert strays.rows == {"x0": 1, "x1": 3, "x2": 5}
+
+
+@pytest.mark.parametrize("library", [np, array_api_strict])
+def test_a_column_is_graded_when_it_has_three_values(library):
+    values = np.array([[1.0, 0.0, 0.0, 7.0], [1.0, 1.0, 0.5, 7.0], [1.0, 1.0, 1.0, 8.0], [1.0, 0.0, 0.5, 9.0]])
+    assert [_n_graded(library.asarray(values[:, :d])) for d in range(1, 5)] == [0, 0, 1, 2]
 
 
 def test_rows_in_memory_are_not_copied_there():

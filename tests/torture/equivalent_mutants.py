@@ -286,6 +286,21 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "mapped.seek(0)",
         "0 -> 1",
     ): "the first byte of a file is no buffer: it begins with its format's name",
+    (
+        "networks/_search_rows.py",
+        "step = max(64, _SCALED_TOGETHER // max(1, len(columns)))",
+        "64 -> 65",
+    ): _AT_A_TIME,
+    (
+        "rows/_parquet_footer.py",
+        "if start < 0:",
+        "0 -> 1",
+    ): "no footer begins with Arrow's schema: the version of the format comes first",
+    (
+        "ncl/_decomposition.py",
+        "points = columns / np.where(spread > 0, spread, 1.0)",
+        "1.0 -> 2.0",
+    ): "a column without a spread adds nothing to any distance",
 }
 
 
