@@ -301,6 +301,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "points = columns / np.where(spread > 0, spread, 1.0)",
         "1.0 -> 2.0",
     ): "a column without a spread adds nothing to any distance",
+    (
+        "ncl/_outputs.py",
+        "y = np.asarray(target, dtype=np.float64).reshape(len(blocks[0]), -1)",
+        "1 -> 2",
+    ): _ANY_NEGATIVE,
 }
 
 
