@@ -222,6 +222,16 @@ def test_without_a_member_the_others_keep_their_ratios():
     assert errors.without[0, 0] == pytest.approx(np.sqrt(np.mean((rest.y - rest.solved_output()) ** 2)))
 
 
+def test_of_two_members_the_one_that_is_left_stands_alone():
+    rng = np.random.default_rng(0)
+    H, y = [rng.standard_normal((60, 3)) for _ in range(2)], rng.standard_normal((60, 1))
+    problem = Problem(H, y, np.array([0.7, 0.3]), np.full(2, 0.1), 0.6)
+    errors = leave_one_out(problem.system, problem.system, 0.6, problem.ridge)
+    for left, h in enumerate(reversed(H)):
+        alone = h @ np.linalg.solve(h.T @ h + 0.1 * np.eye(3), h.T @ y)
+        assert errors.without[left, 0] == pytest.approx(np.sqrt(np.mean((y - alone) ** 2)))
+
+
 # Through the package.
 
 GROUPS = {"a": [0], "b": [1, 2], "c": [0, 2]}

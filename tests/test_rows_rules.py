@@ -411,6 +411,11 @@ def test_sizes_of_memory(written, size):
         assert check_bytes("memory", written.rstrip("bB ")) == size
 
 
+def test_marks_are_found_among_integers_of_any_size():
+    array = pa.array([2**53 + 1, -999, None, 2**62], pa.int64())
+    assert without_marks(array, ("-999",)).to_pylist() == [2**53 + 1, None, None, 2**62]
+
+
 def test_without_marks_a_column_is_left_as_it_is():
     for array in (pa.array(["a", "b"]).dictionary_encode(), pa.array([1.5]), pa.array(["?"])):
         assert without_marks(array, ()) is array

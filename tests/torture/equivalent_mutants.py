@@ -306,6 +306,21 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "y = np.asarray(target, dtype=np.float64).reshape(len(blocks[0]), -1)",
         "1 -> 2",
     ): _ANY_NEGATIVE,
+    (
+        "rows/_encoder_learner.py",
+        "return share, self.weight * share * (1 - share), float(share == 1), float(share > 0)",
+        "> -> >=",
+    ): "whatever is marked occurs in some row, and rows without a weight are not there",
+    (
+        "networks/_search_rows.py",
+        "step = min(stripe_rows(n), max(64, _SCALED_TOGETHER // inputs.shape[1]))",
+        "// -> *",
+    ): _AT_A_TIME,
+    (
+        "networks/_pools.py",
+        'if settings.pool == "sparse" and not is_numpy(rows.inputs) and rows.n_rows <= _MOST_IN_MEMORY:',
+        "== -> !=",
+    ): _WHERE_A_COPY_LIES,
 }
 
 
