@@ -52,6 +52,14 @@ def test_seeds_of_any_length(seed):
     assert NamedStreams(seed, [0], (1, 1)).at(0, 0).random() == pool_generator(seed, 0, 0, 0).random()
 
 
+def test_rows_are_the_same_whatever_has_been_asked_of_them():
+    # Arrays of one number can be compared by every version of Python.
+    asked, fresh = (SearchRows(np.ones((1, 1)), np.ones((1, 1)), None, 1, 1.0, 0.0) for _ in range(2))
+    assert asked.first_training(0).n_rows == 0
+    assert asked == fresh
+    assert repr(asked) == repr(fresh)
+
+
 @pytest.mark.parametrize("scope_search", ["together", "first"])
 @pytest.mark.parametrize("pool", ["uniform", "sparse"])
 def test_pools_are_drawn_from_the_streams_of_their_names(pool, scope_search):

