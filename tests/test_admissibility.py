@@ -76,6 +76,15 @@ def test_a_node_counts_from_one_and_needs_more_the_later_it_comes():
     assert admitted(H, y, [0.2, 0.1, 0.1]) == [True, False, False]
 
 
+def test_dependent_nodes_leave_the_first_one_its_digits():
+    """The last of 100 nodes is the one before it again; the first removes 1e-7 more than it must, or less."""
+    H = np.eye(100)[:, [*range(99), 98]]
+    for excess, held in ((1e-7, True), (-1e-7, False)):
+        share = 0.25 * (1.0 + excess)
+        y = np.sqrt([[share], *[[0.0]] * 98, [1.0 - share]])
+        assert admitted(H, y, [0.5] * 100)[0] is held
+
+
 def test_direct_links_come_before_the_nodes_and_are_not_judged():
     """The link, the last column, removes 8 of 10; of the other 2 the nodes remove 1 and 1."""
     y = np.array([[1.0], [1.0], [np.sqrt(8.0)]])

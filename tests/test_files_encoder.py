@@ -377,6 +377,28 @@ def test_parts_of_dates_that_no_rows_give_are_refused(parts, fills):
         check_encodings((DateEncoding("when", parts, fills, True),))
 
 
+STORED = Encoder((DateEncoding("when", ("month",), (6.0,), True),), (("g", ("when",)),), "indicator").to_dict()
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"groups": [["g", ["when"]], ["g", ["when"]]]}, "groups are not different names with different columns each"),
+        ({"groups": [[1, ["when"]], [2, ["when"]]]}, "groups are not different names with different columns each"),
+        ({"groups": [["g", ["when", "when"]]]}, "groups are not different names with different columns each"),
+        ({"groups": [["g", ["when", 1]]]}, "groups are not different names with different columns each"),
+        ({"encodings": 2 * STORED["encodings"]}, "two encodings are of the same column"),
+        ({"families": [["when", "date"], ["when", "time"]]}, "types of columns are not one for each column"),
+        ({"missing": "sometimes"}, "does not say what to do with missing values"),
+        ({"missing": None}, "does not say what to do with missing values"),
+    ],
+)
+def test_names_in_a_stored_encoder_are_texts_of_which_no_two_are_the_same(changed, words):
+    assert Encoder.from_dict(STORED).to_dict() == STORED
+    with pytest.raises(ValueError, match=words):
+        Encoder.from_dict({**STORED, **changed})
+
+
 @pytest.mark.parametrize(
     ("families", "hours"),
     [((("when", "timestamp, zone Asia/Kolkata"),), [5.5, 11.5, 4.5]), ((), [0.0, 6.0, 23.0])],

@@ -51,6 +51,9 @@ class TestEncodings:
 
     def test_zero_bytes(self, tmp_path):
         refused(tmp_path, PLAIN.replace("0.25", "0.25\0"), "a.csv holds zero bytes")
+        # More than one byte in eight, and they are halves of letters.
+        refused(tmp_path, b"x,y\n1,2\n3,4\n5\0\0,", "a.csv holds zero bytes")
+        refused(tmp_path, b"x,y\n1,2\n3,4\n5\0\0\0", "a.csv is written in UTF-16 or UTF-32")
 
     def test_names_that_are_not_unicode(self, tmp_path):
         refused(

@@ -213,6 +213,16 @@ def test_costs_are_those_of_the_rows(problem):
                 np.testing.assert_allclose(penalty, np.sum((said - output) * others, axis=0), rtol=1e-6, atol=1e-8)
 
 
+def test_bounds_of_members_that_do_not_see_each_other():
+    """Orthogonal outputs: block Jacobi solves in one step, and c1_m = 1 - lambda (1 - a_m)^2 > 0 is all it needs."""
+    for a in (np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.8, 0.1])):
+        problem = Problem([np.eye(3)[:, [m]] for m in range(3)], np.ones((3, 1)), a, np.full(3, 0.1), 0.6)
+        bounds = decorrelation_bounds(problem.system, problem.ridge)
+        assert bounds.theta_zero == 0.0
+        assert bounds.paper == pytest.approx(1 / (1 - a.min()) ** 2, rel=1e-14)
+        assert bounds.jacobi_exact == pytest.approx(1 / (1 - a.min()) ** 2, rel=1e-14)
+
+
 def test_without_a_member_the_others_keep_their_ratios():
     rng = np.random.default_rng(0)
     H, y = [rng.standard_normal((60, 3)) for _ in range(3)], rng.standard_normal(60)
@@ -220,6 +230,16 @@ def test_without_a_member_the_others_keep_their_ratios():
     errors = leave_one_out(problem.system, problem.system, 0.6, problem.ridge)
     rest = Problem(H[1:], y[:, None], np.array([0.6, 0.4]), np.full(2, 0.1), 0.6 * 0.8 / 0.6)
     assert errors.without[0, 0] == pytest.approx(np.sqrt(np.mean((rest.y - rest.solved_output()) ** 2)))
+
+
+def test_of_two_members_the_one_that_is_left_stands_alone():
+    rng = np.random.default_rng(0)
+    H, y = [rng.standard_normal((60, 3)) for _ in range(2)], rng.standard_normal((60, 1))
+    problem = Problem(H, y, np.array([0.7, 0.3]), np.full(2, 0.1), 0.6)
+    errors = leave_one_out(problem.system, problem.system, 0.6, problem.ridge)
+    for left, h in enumerate(reversed(H)):
+        alone = h @ np.linalg.solve(h.T @ h + 0.1 * np.eye(3), h.T @ y)
+        assert errors.without[left, 0] == pytest.approx(np.sqrt(np.mean((y - alone) ** 2)))
 
 
 # Through the package.

@@ -1,5 +1,6 @@
 """Weights a_m of Eq. (10) where networks have no ridge, keep a running total, or diverge."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -316,3 +317,27 @@ def test_gauss_seidel_beyond_the_limit_of_its_weights_names_that_limit():
     assert beyond.status is Status.DIVERGED
     assert beyond.decorrelation_bound == pytest.approx(LIMIT)
     assert "use a decorrelation below 1.25" in beyond.message
+
+
+@pytest.mark.parametrize("n_members", [2, 5, 10])
+def test_costs_are_refused_where_rounding_is_a_thousandth_of_them(n_members):
+    """Members h = (w + 1) h - w h at a distance of 1 from y: their terms, and the mean's, lose EPS (2 w + 1)^2 each."""
+    hidden, y = [np.array([[1.0, 1.0], [0.0, 0.0]])] * n_members, np.array([[1.0], [1.0]])
+    system = EnsembleSystem.from_outputs(hidden, y)
+    for share, refused in ((0.9, False), (1.1, True)):
+        w = np.rint((np.sqrt(share * 1e-3 / (2 * np.finfo(float).eps)) - 1) / 2)
+        weights = np.tile([[w + 1], [-w]], (n_members, 1))
+        with pytest.raises(ValueError, match="cannot be told") if refused else nullcontext():
+            np.testing.assert_allclose(member_costs(system, weights, 0.5).squared_error, 1.0, rtol=1e-3)
+
+
+@pytest.mark.parametrize("size", [0.25, 4.0])
+def test_costs_of_an_exact_fit_are_refused_where_rounding_is_a_millionth_of_the_targets(size):
+    """As before, but with y = h of any size: the members' errors are zero."""
+    h = np.array([[size], [0.0]])
+    system = EnsembleSystem.from_outputs([np.hstack([h, h])] * 4, h)
+    for share, refused in ((0.9, False), (1.1, True)):
+        w = np.rint((np.sqrt(share * 1e-6 / (2 * np.finfo(float).eps)) - 1) / 2)
+        weights = np.tile([[w + 1], [-w]], (4, 1))
+        with pytest.raises(ValueError, match="cannot be told") if refused else nullcontext():
+            assert not member_costs(system, weights, 0.5).squared_error.any()

@@ -274,6 +274,26 @@ def test_a_group_of_many_rows_is_streamed(tmp_path):
     assert cost.piece < 8 * 4 * 600_000
 
 
+def test_a_group_that_is_streamed_is_never_held_whole(tmp_path):
+    values = np.arange(1_000_000) % 7 / 7
+    pq.write_table(pa.table({"x": values}), tmp_path / "a.parquet", row_group_size=len(values))
+    before, most, parts = pa.total_allocated_bytes(), 0, []
+    for batch in ParquetFormat().batches(tmp_path / "a.parquet", pq.read_schema(tmp_path / "a.parquet"), 10_000, 0):
+        parts.append(batch.column(0).to_numpy().copy())
+        most = max(most, pa.total_allocated_bytes() - before)
+    np.testing.assert_array_equal(np.concatenate(parts), values)
+    assert most < values.nbytes / 4
+
+
+def test_rows_of_a_group_by_a_long_footer_are_those_of_all_groups_alike(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.parquet", 4_000, 9, 1_000)
+    monkeypatch.setattr("scne.rows._parquet_format._LONG_FOOTER", footer_bytes(path) - 1)
+    schema = pq.read_schema(path)
+    for rows, held in ((100, 1_000), (1_000, 1_000), (3_000, 3_000)):
+        cost = ParquetFormat().cost(path, schema, rows, 20.0)
+        assert (cost.footer, cost.piece) == (pytest.approx(9.3 * footer_bytes(path)), (80.0 + 20.0) * held)
+
+
 def test_texts_count_as_they_are_stored_when_a_way_of_reading_is_chosen(tmp_path):
     """A group of long texts is streamed although its rows are few: by eight bytes a value it would be decoded whole."""
     table = pa.table({f"t{k}": [f"{k} {row} " * 40 for row in range(20_000)] for k in range(4)})
@@ -308,6 +328,8 @@ def test_numbers_of_a_footer():
     assert [_zigzag(number) for number in range(5)] == [0, -1, 1, -2, 2]
     truths = bytes([3 << 4 | 1, 1, 2, 1, 77])
     assert _skipped(truths, 0, 9) == 4
+    # True and false as fields have no bytes of their own: their type says which it is.
+    assert [_skipped(bytes([1 << 4 | truth, 0, 77]), 0, 12) for truth in (1, 2)] == [2, 2]
     # A field whose number is far from the last: type 5, number 20, value 1; then true, which has no bytes; the end.
     far = bytes([5, 40, 2, 1 << 4 | 1, 0, 77])
     assert _skipped(far, 0, 12) == 5
@@ -334,6 +356,14 @@ def test_bytes_of_a_group(tmp_path):
         sizes = _group_sizes(file, 0, pq.read_schema(path))
     assert sizes.decoded == 8.0 * 500 * 4
     assert sizes.streamed == sum(65_536 + 2.0 * column.total_uncompressed_size for column in columns)
+
+
+def test_a_text_takes_sixteen_bytes_however_short_it_is(tmp_path):
+    table = pa.table({"t": ["a", "b"] * 500})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pq.ParquetFile(tmp_path / "a.parquet") as file:
+        assert file.metadata.row_group(0).column(0).total_uncompressed_size < 12 * 1_000
+        assert _group_sizes(file, 0, table.schema).decoded == 16.0 * 1_000
 
 
 @pytest.mark.parametrize(

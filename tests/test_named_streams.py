@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scne.networks import SearchRows, SearchSettings, pool_generator, sparse_pool, uniform_pool
-from scne.networks._pools import NamedStreams, Pools
+from scne.networks._pools import NamedStreams, Pools, _words_of
 
 seeds = st.integers(0, 2**160)
 names = st.lists(st.integers(0, 2**70), max_size=3)
@@ -21,6 +21,14 @@ def test_every_stream_is_that_of_its_name(seed, name, n_first, n_second, data):
     drawn, wanted = streams.at(first, second), pool_generator(seed, *name, first, second)
     assert drawn.bit_generator.state == wanted.bit_generator.state
     np.testing.assert_array_equal(drawn.standard_normal(5), wanted.standard_normal(5))
+
+
+@given(st.one_of(seeds, st.sampled_from([2**32 - 1, 2**32, 2**33 - 1, 2**64])))
+def test_words_are_the_digits_of_a_number_in_base_two_to_the_32(number):
+    words = _words_of(number)
+    assert sum(word << 32 * place for place, word in enumerate(words)) == number
+    assert all(0 <= word < 2**32 for word in words)
+    assert len(words) == max(1, -(-number.bit_length() // 32))
 
 
 def test_a_stream_starts_again_whatever_was_drawn_before():
@@ -42,6 +50,14 @@ def test_threads_do_not_share_a_generator():
 @pytest.mark.parametrize("seed", [0, 2**32 - 1, 2**32, 2**128])
 def test_seeds_of_any_length(seed):
     assert NamedStreams(seed, [0], (1, 1)).at(0, 0).random() == pool_generator(seed, 0, 0, 0).random()
+
+
+def test_rows_are_the_same_whatever_has_been_asked_of_them():
+    # Arrays of one number can be compared by every version of Python.
+    asked, fresh = (SearchRows(np.ones((1, 1)), np.ones((1, 1)), None, 1, 1.0, 0.0) for _ in range(2))
+    assert asked.first_training(0).n_rows == 0
+    assert asked == fresh
+    assert repr(asked) == repr(fresh)
 
 
 @pytest.mark.parametrize("scope_search", ["together", "first"])

@@ -119,10 +119,11 @@ def test_an_output_whose_fit_is_zero_does_not_move():
     assert iterates_of(np.eye(2), np.zeros((2, 1)), np.zeros((2, 1)))[1].relative_change == 0.0
 
 
-def run_steps(lengths, diverges):
+def run_steps(lengths, diverges, start=0.0):
     """Steps of given lengths along the first node, then max_iter."""
-    places = iter(np.cumsum(lengths))
-    iterates = product_iterates(SYSTEM, 0.0, START, lambda *_: np.array([[next(places)], [0.0]]))
+    places = iter(start + np.cumsum(lengths))
+    first = np.array([[start], [0.0]])
+    iterates = product_iterates(SYSTEM, 0.0, first, lambda *_: np.array([[next(places)], [0.0]]))
     return Solver(max_iter=len(lengths), step_tol=0.0).iterate(SYSTEM, iterates, diverges).status
 
 
@@ -134,7 +135,8 @@ def test_at_max_iter_growing_steps_are_a_divergence_where_the_solver_says_so():
     assert run_steps([1.0, 2.0, 1.9], grows) is Status.MAX_ITER
     assert run_steps([1.0, 2.0, 4.0], lambda growth: False) is Status.MAX_ITER
     # One step has none before it, and rounding grows and shrinks as it likes.
-    assert run_steps([5.0], grows) is Status.MAX_ITER
+    for start in (0.0, 1.0):
+        assert run_steps([5.0], grows, start) is Status.MAX_ITER
     assert run_steps([1.0, 1e-9, 2e-9], grows) is Status.MAX_ITER
 
 

@@ -65,9 +65,11 @@ def test_reduction_and_reflectors(size):
 @pytest.mark.usefixtures("either_way")
 def test_cholesky_factor_and_the_row_where_there_is_none():
     matrix = symmetric(6) @ symmetric(6) + np.eye(6)
-    work, larger = block_of_larger(np.tril(matrix))
+    work, larger = block_of_larger(np.tril(matrix) + np.triu(np.full((6, 6), 5.0), 1))
     assert _lapack.factor_cholesky(work) == 0
     np.testing.assert_allclose(np.tril(work), np.linalg.cholesky(matrix), atol=1e-12)
+    # What lies above the diagonal is neither read nor written.
+    assert (work[np.triu_indices(6, 1)] == 5).all()
     assert (larger[[0, 1, -1]] == 7).all()
     assert _lapack.factor_cholesky(np.asfortranarray(np.diag([1.0, 2.0, -1.0, 3.0]))) == 3
 

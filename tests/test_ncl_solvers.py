@@ -31,6 +31,8 @@ from scne.ncl import (
     spectral_radius_jacobi,
     system_matrix,
 )
+from scne.ncl._bounds import JacobiConvergence
+from scne.ncl._factors import factor_blocks
 
 quick = settings(max_examples=60, deadline=None)
 COUPLED = {
@@ -500,6 +502,41 @@ def test_spectral_radius_is_computed_within_a_context():
 @pytest.mark.parametrize("name", RADII)
 def test_matrix_free_solves_know_no_spectral_radius(name):
     assert SOLVERS[name]().solve(matrix_free(make_system(hidden_outputs((3, 4)))), 0.8, 0.1).spectral_radius is None
+
+
+@pytest.mark.parametrize("max_iter", [0, 1, 5])
+def test_conjugate_gradients_have_arrived_where_there_is_nothing_to_fit(max_iter):
+    hidden = hidden_outputs((3, 4))
+    system = EnsembleSystem.from_outputs(hidden, np.zeros(len(hidden[0])))
+    solution = ConjugateGradient(max_iter=max_iter).solve(system, 0.8, 0.1)
+    assert (solution.status, solution.n_iter) == (Status.CONVERGED, 0)
+    assert not solution.weights.any()
+
+
+@pytest.mark.parametrize("n_members", [1, 2, 5])
+def test_members_without_outputs_do_not_couple(n_members):
+    """H = 0: every iterate is the start, whatever lambda is, and c1 = 0 is the only limit."""
+    n = 2 * n_members
+    system = EnsembleSystem(np.zeros((n, n)), np.zeros((n, 1)), np.ones(1), 4.0, (2,) * n_members)
+    convergence = JacobiConvergence(system, factor_blocks(system, 0.0))
+    assert (convergence.strength, convergence.radius(0.8)) == (0.0, 0.0)
+    limit = np.inf if n_members == 1 else (n_members / (n_members - 1)) ** 2
+    assert decorrelation_bounds(system, 0.0).jacobi_exact == pytest.approx(limit, rel=1e-15)
+
+
+def test_a_solution_is_shown_without_its_iterates():
+    solution = BlockJacobi().solve(make_system(hidden_outputs((3, 4))), 0.5, 0.1)
+    assert solution.weights_history is not None
+    assert "weights_history" not in repr(solution)
+    assert "error_history" in repr(solution)
+
+
+def test_gauss_seidel_tells_its_radius_up_to_three_hundred_nodes():
+    """It is computed when somebody reads it, and nobody does here."""
+    systems = [EnsembleSystem(np.eye(n), np.ones((n, 1)), np.array([n]), 2.0 * n, (1,) * n) for n in (300, 301)]
+    reported, left_out = (BlockGaussSeidel(max_iter=0).solve(system, 0.8, 0.1) for system in systems)
+    assert callable(vars(reported)["spectral_radius"])
+    assert left_out.spectral_radius is None
 
 
 @pytest.mark.parametrize("name", ["jacobi", "gauss-seidel"])

@@ -1,5 +1,7 @@
 """What one network fits: known networks exactly, in any units, on awkward rows, within the range it has seen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from ensembles import plain_ensemble
@@ -137,6 +139,14 @@ def test_activations_are_what_they_are_called(values):
     z = np.array(values)
     np.testing.assert_allclose(ACTIVATIONS["sigmoid"](z.copy()), expit(z), atol=1e-15)
     np.testing.assert_allclose(ACTIVATIONS["tanh"](z.copy()), np.tanh(z), atol=1e-15)
+
+
+@pytest.mark.parametrize("input_gain", [-1.0, 1.0, 2.0])
+@pytest.mark.parametrize("output_gain", [0.5, 1.0, 2.0])
+def test_an_activation_has_a_gain_before_its_core_and_one_after_it(input_gain, output_gain):
+    z = np.linspace(-3, 3, 13)
+    activation = replace(ACTIVATIONS["tanh"], input_gain=input_gain, output_gain=output_gain)
+    np.testing.assert_allclose(activation(z.copy()), output_gain * np.tanh(input_gain * z), rtol=1e-15)
 
 
 # --- held-out rows

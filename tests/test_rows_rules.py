@@ -31,6 +31,8 @@ from scne.rows._batches import missing_in, numbers, only_first, without_first
 from scne.rows._data_error import DataError, RefusedValue, listing
 from scne.rows._encodings import calendar_part, calendar_parts
 from scne.rows._formats import find_files, format_of, partition_values
+from scne.rows._memory_sizes import check_bytes
+from scne.rows._scaling_learner import _n_graded
 from scne.rows._schemas import common_type, kind_of, type_for_kind, unify_columns
 from scne.rows._settled_types import settled_types
 from scne.rows._stray_texts import find_strays
@@ -250,6 +252,13 @@ def test_a_spread_of_rounding_is_none(method, size):
         assert np.abs(scaling.apply(values)).max() < (1e-5 if constant else 2)
 
 
+def test_scaled_values_are_mapped_back_however_they_are_written():
+    scaling = learn_scaling(column_statistics(np.array([[1.0, -2.0], [3.0, 6.0]])), "standard")
+    for values in ([[1, 6], [3, -2]], np.array([[1, 6], [3, -2]]), np.array([[1, 6], [3, -2]], dtype=np.float32)):
+        np.testing.assert_allclose(scaling.undo(scaling.apply(values)), [[1.0, 6.0], [3.0, -2.0]], rtol=1e-15)
+    np.testing.assert_allclose(scaling.undo([[0, 0], [1, -1]]), [[2.0, 2.0], [3.0, -2.0]], rtol=1e-15)
+
+
 def test_a_range_is_kept_only_where_values_are_to_be_clipped():
     statistics = column_statistics(np.array([[1.0], [3.0]]))
     for method in ("none", "0-1", "standard"):
@@ -368,6 +377,22 @@ def test_whole_numbers_that_float64_cannot_hold_are_rounded():
     assert read.to_pylist() == [2.0**53]
 
 
+@pytest.mark.parametrize("type_", [pa.int8(), pa.uint64(), pa.float32(), pa.float64(), pa.decimal128(9, 2)], ids=str)
+def test_true_is_one_and_false_is_zero_in_any_type_of_number(type_):
+    assert converted(pa.array([True, False, None]), pa.field("x", type_), "a.parquet").to_pylist() == [1, 0, None]
+
+
+def test_a_float_is_the_text_of_a_code_as_long_as_it_can_be_no_other():
+    """2^53 may stand for 2^53 + 1 as well: from there on a float is no code."""
+    exact = [0, 7, -7, 2**53 - 1, 1 - 2**53]
+    texts = converted(pa.array([*map(float, exact), None]), pa.field("x", pa.string()), "a.parquet").to_pylist()
+    assert texts == [*map(str, exact), None]
+    beyond = [2.0**53, -(2.0**53), 2.0**53 + 2, 2.0**54]
+    texts = converted(pa.array(beyond), pa.field("x", pa.string()), "a.parquet").to_pylist()
+    assert [float(text) for text in texts] == beyond
+    assert not {str(int(value)) for value in beyond} & set(texts)
+
+
 def test_what_is_no_number_is_converted_without_a_loss_or_refused():
     stamps = pa.array([1_000, 1_001], pa.timestamp("ns"))
     whole = converted(stamps[:1], pa.field("x", STAMP), "a.parquet")
@@ -381,6 +406,21 @@ def test_flags_are_checked_at_any_size():
     assert converted(pa.array([1, 0, None]), flags, "a.parquet").to_pylist() == [True, False, None]
     with pytest.raises(DataError, match=r"read as true or false, but holds 9\.0072e\+15"):
         converted(pa.array([1, 2**53 + 1]), flags, "a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("written", "size"),
+    [(3, 3), (3.5, 3.5), ("3", 3), ("3B", 3), *((f" 1.5 {unit}b ", 1.5 * 1000**k) for k, unit in enumerate("kMgT", 1))],
+)
+def test_sizes_of_memory(written, size):
+    assert check_bytes("memory", written) == size
+    if isinstance(written, str):
+        assert check_bytes("memory", written.rstrip("bB ")) == size
+
+
+def test_marks_are_found_among_integers_of_any_size():
+    array = pa.array([2**53 + 1, -999, None, 2**62], pa.int64())
+    assert without_marks(array, ("-999",)).to_pylist() == [2**53 + 1, None, None, 2**62]
 
 
 def test_without_marks_a_column_is_left_as_it_is():
@@ -431,6 +471,27 @@ def test_rows_that_are_alike_but_in_one_column_never_share_a_key(library):
         assert len(np.unique(keys)) == 2_000
 
 
+def test_the_key_of_a_zero_is_the_first_number_of_splitmix64():
+    assert content_keys(np.zeros((1, 1))).tolist() == [0xE220A8397B1DCDAF]
+
+
+@pytest.mark.parametrize("n_texts", [99, 100, 101, 150])
+def test_no_more_than_a_hundred_strays_are_counted(n_texts):
+    strays = find_strays(pa.array(["1", f"x{text}"]) for text in range(n_texts))
+    assert (strays.mostly, strays.n_texts) == ("numbers", min(n_texts, 100))
+    assert strays.rows == {"x0": 1, "x1": 3, "x2": 5}
+
+
+@pytest.mark.parametrize("library", [np, array_api_strict])
+def test_a_column_is_graded_when_it_has_three_values(library):
+    values = np.array([[1.0, 0.0, 0.0, 7.0], [1.0, 1.0, 0.5, 7.0], [1.0, 1.0, 1.0, 8.0], [1.0, 0.0, 0.5, 9.0]])
+    assert [_n_graded(library.asarray(values[:, :d])) for d in range(1, 5)] == [0, 0, 1, 2]
+
+
 def test_rows_in_memory_are_not_copied_there():
     rows = ArrayRows(np.ones((3, 2)))
     assert rows.in_numpy() is rows
+    # Rows that came from this process's memory are still there.
+    there = ArrayRows(array_api_strict.asarray(rows.inputs), host=rows)
+    assert there.in_numpy() is rows
+    np.testing.assert_array_equal(ArrayRows(there.inputs).in_numpy().inputs, rows.inputs)

@@ -162,6 +162,17 @@ def test_rows_in_parts_stand_for_all_rows(n_parts):
     assert split.error_history[-1] == pytest.approx(whole.error_history[-1], rel=1e-10)
 
 
+def test_rows_are_turned_only_when_they_are_twice_as_many_as_needed():
+    """Of [H y] with 12 + 2 columns 14 rows are enough; fewer than 28 are kept as they came."""
+    hidden, y = hidden_outputs(n_rows=28), targets(28)
+    one, other, last = (OutputRows.of([H[part] for H in hidden], y[part]) for part in np.split(np.arange(28), [20, 27]))
+    few = one.joined(other)
+    np.testing.assert_array_equal(few.values, OutputRows.of([H[:27] for H in hidden], y[:27]).values)
+    turned, whole = few.joined(last).values, OutputRows.of(hidden, y).values
+    assert turned.shape == (14, 14)
+    np.testing.assert_allclose(turned.T @ turned, whole.T @ whole, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("criterion", ["orthogonal", "paper"])
 def test_predictions_are_as_good_as_the_search_says(seed, criterion):

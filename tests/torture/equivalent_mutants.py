@@ -3,6 +3,8 @@
 _WORKSPACE = "a workspace or an array whose end is never read may be longer than it must be"
 _AT_A_TIME = "how much is done at a time: no value depends on it"
 _LIBRARY = "needs PyTorch or CuPy: tests/test_device.py runs it where they are installed"
+_GIVEN_BACK = "when memory is given back to the system: no value depends on it"
+_WHERE_A_COPY_LIES = "where a copy of the rows lies decides on speed alone"
 _ANY_NEGATIVE = "NumPy works out any length that is negative"
 
 # The file below src/scne, the line, and the change.
@@ -52,7 +54,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "networks/_pools.py",
         'if settings.pool == "sparse" and not is_numpy(rows.inputs) and rows.n_rows <= _MOST_IN_MEMORY:',
         "and -> or",
-    ): "where a copy of the rows lies decides on speed alone",
+    ): _WHERE_A_COPY_LIES,
     (
         "rows/_arrays.py",
         'if library in ("torch", "cupy"):',
@@ -237,6 +239,99 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "values = array.cast(pa.float64(), safe=False).drop_null().to_numpy(zero_copy_only=False)",
         "False -> True",
     ): "of the last: numbers without gaps need no copy",
+    (
+        "rows/_parquet_format.py",
+        "pa.default_memory_pool().release_unused()",
+        "pa.default_memory_pool().release_unused() -> pass",
+    ): _GIVEN_BACK,
+    ("rows/_scaling_learner.py", "_SORTED_TOGETHER = 1 << 26", "26 -> 27"): _AT_A_TIME,
+    ("rows/_arrays.py", "if array.is_cuda and _is_large(values):", "and -> or"): _LIBRARY,
+    (
+        "rows/_sample.py",
+        "_PIECE_ROWS, _FEWEST_IN_PIECE, _PIECE_BYTES = 2_048, 64, 1 << 24",
+        "2_048 -> 2049",
+    ): _AT_A_TIME,
+    ("networks/_search_rows.py", "_SCALED_TOGETHER = 1 << 20", "20 -> 21"): _AT_A_TIME,
+    (
+        "rows/_csv_format.py",
+        'line = head.lstrip(b"\\xef\\xbb\\xbf\\r\\n").split(b"\\n", 1)[0].decode("utf-8", "replace")',
+        "1 -> 2",
+    ): "the first line is the same, whether what follows is cut once more or not",
+    (
+        "networks/_layer.py",
+        "if is_numpy(inputs):",
+        "is_numpy(inputs) -> False",
+    ): "of `chosen_columns`: NumPy has the standard's functions too, and scaling copies what is not copied here",
+    (
+        "rows/_release.py",
+        'sys.modules["pyarrow"].default_memory_pool().release_unused()',
+        'sys.modules["pyarrow"].default_memory_pool().release_unused() -> pass',
+    ): _GIVEN_BACK,
+    ("networks/_layer.py", "return z.exp_().add_(1.0).reciprocal_()", "1.0 -> 2.0"): _LIBRARY,
+    (
+        "networks/_criteria.py",
+        "if required_share(contraction, node) <= best * (1.0 + 1e-9):",
+        "<= -> <",
+    ): "whoever lacks 1e-9 of what is asked is not admissible, tried or not",
+    ("networks/_pools.py", "_MOST_IN_MEMORY = 20_000", "20_000 -> 20001"): _WHERE_A_COPY_LIES,
+    ("ncl/_path.py", "CHUNK_NUMBERS = 4_000_000", "4_000_000 -> 4000001"): _AT_A_TIME,
+    ("rows/_arrays.py", "_BLOCK = 2_048", "2_048 -> 2049"): _AT_A_TIME,
+    (
+        "rows/_encodings.py",
+        "codes = places.fill_null(other).to_numpy(zero_copy_only=False).astype(np.intp)",
+        "False -> True",
+    ): "numbers without gaps need no copy",
+    (
+        "rows/_formats.py",
+        "mapped.seek(0)",
+        "0 -> 1",
+    ): "the first byte of a file is no buffer: it begins with its format's name",
+    (
+        "networks/_search_rows.py",
+        "step = max(64, _SCALED_TOGETHER // max(1, len(columns)))",
+        "64 -> 65",
+    ): _AT_A_TIME,
+    (
+        "rows/_parquet_footer.py",
+        "if start < 0:",
+        "0 -> 1",
+    ): "no footer begins with Arrow's schema: the version of the format comes first",
+    (
+        "ncl/_decomposition.py",
+        "points = columns / np.where(spread > 0, spread, 1.0)",
+        "1.0 -> 2.0",
+    ): "a column without a spread adds nothing to any distance",
+    (
+        "ncl/_outputs.py",
+        "y = np.asarray(target, dtype=np.float64).reshape(len(blocks[0]), -1)",
+        "1 -> 2",
+    ): _ANY_NEGATIVE,
+    (
+        "rows/_encoder_learner.py",
+        "return share, self.weight * share * (1 - share), float(share == 1), float(share > 0)",
+        "> -> >=",
+    ): "whatever is marked occurs in some row, and rows without a weight are not there",
+    (
+        "networks/_search_rows.py",
+        "step = min(stripe_rows(n), max(64, _SCALED_TOGETHER // inputs.shape[1]))",
+        "// -> *",
+    ): _AT_A_TIME,
+    (
+        "networks/_pools.py",
+        'if settings.pool == "sparse" and not is_numpy(rows.inputs) and rows.n_rows <= _MOST_IN_MEMORY:',
+        "== -> !=",
+    ): _WHERE_A_COPY_LIES,
+    (
+        "rows/_schemas.py",
+        "return len(set(schema.names)) < len(schema.names)",
+        "< -> <=",
+    ): "a short cut: of names that are all different none occurs twice",
+    (
+        "ncl/_path.py",
+        "scores: Array = np.divide(mean_squares, left**2, out=np.full_like(left, np.inf), where=left > 1e-10)",
+        "> -> >=",
+    ): "a limit between rounding errors and numbers, which none of either meets in every bit",
+    ("rows/_release.py", 'if "pyarrow" in sys.modules:', "in -> not in"): _GIVEN_BACK,
 }
 
 
