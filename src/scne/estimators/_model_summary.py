@@ -184,7 +184,8 @@ def _group(fitted: FittedNetworks, member: Member) -> GroupSummary:
 
 def _target_names(data: dict[str, Any] | None) -> tuple[str, ...] | None:
     """Names under any of the keys by which the description of a model's data may call them."""
-    for key in ("target_names", "targets", "target"):
+    # Of a classifier the targets are indicators, made of one column.
+    for key in ("label", "target_names", "targets", "target"):
         names = None if data is None else data.get(key)
         if names is not None:
             return (names,) if isinstance(names, str) else tuple(str(name) for name in names)
