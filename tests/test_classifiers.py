@@ -319,15 +319,6 @@ def test_mistakes_are_told_in_a_sentence_and_leave_the_fit_alone(mistake):
     }
 
 
-def test_rows_in_files_are_refused(tmp_path):
-    pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [0, 1, 0]}).to_csv(tmp_path / "rows.csv", index=False)
-    rows = scne.open_rows(tmp_path / "rows.csv", target="b")
-    with pytest.raises(
-        TypeError, match="X is rows in files, but classification takes arrays and data frames in memory"
-    ):
-        single_classifier().fit(rows, None)
-
-
 def test_the_map_is_the_most_likely_one():
     """No small step from it lowers the penalised loss, and it keeps the order of outputs."""
     rng = np.random.default_rng(0)

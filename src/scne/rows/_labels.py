@@ -82,7 +82,7 @@ class LabelColumn:
             row = int(np.argmin(codes))
             raise RefusedValue(
                 f"The target column {self.field.name!r} holds the label {column[row].as_py()!r}",
-                f"but the classes are {listing(map(str, self.classes))}; leave such rows out, or fit a new model",
+                f"the classes are {listing(map(str, self.classes))}: leave such rows out, or fit a new model",
                 row,
             )
         return codes
