@@ -103,7 +103,7 @@ def test_forgetting_is_that_of_the_regressor():
 
 
 def test_no_later_rows_without_sums():
-    assert not hasattr(SCNEClassifier(matrix_free=True), "partial_fit")
+    assert not hasattr(SCNEClassifier(solver="matrix-free cg"), "partial_fit")
 
 
 def test_nodes_can_be_added():

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators._attributes import NotHeldError
 from scne.estimators._class_predictions import ClassPredictions
 from scne.estimators._learning_on import check_forgetting, sums_are_kept
 from scne.estimators._network import NetworkRegressor
@@ -19,7 +18,7 @@ from scne.estimators.inputs._labelled import KnownClasses, labelled_rows, later_
 from scne.estimators.inputs._labels import class_weighting, in_proportion, stated_classes
 from scne.estimators.inputs._later_rows import later_rows
 from scne.estimators.inputs._types import ClassWeight, Groups, MemberWeights, RandomState, Ridge, Table
-from scne.fitting import ProbabilityMap, fit_map
+from scne.fitting import NotHeldError, ProbabilityMap, fit_map
 from scne.rows import UNIT_SCALE, WeightScale, codes_of_targets, to_numpy
 
 if TYPE_CHECKING:

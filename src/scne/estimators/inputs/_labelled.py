@@ -91,9 +91,9 @@ def labelled_rows(
     given = _in_numpy(given)
     classes, codes = coded_labels(estimator, given.y, stated)
     weights = row_weights(weighting(classes), len(classes), codes, given.sample_weight)
-    watched = None if given.y_val is None else one_hot(codes_of(classes, given.y_val, "y_val"), len(classes))
+    held_out = None if given.y_val is None else one_hot(codes_of(classes, given.y_val, "y_val"), len(classes))
     targets = one_hot(codes, len(classes))
-    made = replace(given, y=targets, sample_weight=weights.settled, y_val=watched)
+    made = replace(given, y=targets, sample_weight=weights.settled, y_val=held_out)
     return LabelledRows(made, classes, weights.by_class, weights.totals)
 
 
