@@ -81,6 +81,8 @@ class ModelSummary:
     target_names : tuple of str or None
     encoder : str or None
         Its encoder in a few words.
+    classes : tuple or None
+        Of a classifier, in their order.
     """
 
     estimator: str
@@ -99,6 +101,7 @@ class ModelSummary:
     n_outputs: int
     target_names: tuple[str, ...] | None
     encoder: str | None
+    classes: tuple[Any, ...] | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -160,6 +163,7 @@ def _summary(named: Any, n_bytes: int) -> ModelSummary:
         n_outputs=fitted.n_outputs,
         target_names=_target_names(columns.data),
         encoder=None if encoder is None else str(encoder),
+        classes=tuple(named.classes_.tolist()) if isinstance(named, SCNEClassifier) else None,
     )
 
 

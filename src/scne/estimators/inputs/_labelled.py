@@ -194,7 +194,7 @@ def _label_name(files: "FileRows") -> str:
 
 def _label_totals(files: "FileRows", name: str, cluster: Cluster | None) -> dict["Label", float]:
     """What the rows of each label count together, by a pass over that column and the weights."""
-    from scne.rows import totals_by_label
+    from scne.rows import class_array, totals_by_label
 
     columns = [name] if files.weight_name is None else [name, files.weight_name]
     totals: dict[Label, float] = {}
@@ -202,6 +202,8 @@ def _label_totals(files: "FileRows", name: str, cluster: Cluster | None) -> dict
         for label, total in part.items():
             totals[label] = totals.get(label, 0.0) + total
         if len(totals) > MOST_CLASSES:
+            # Fractions are no labels, however many there are.
+            class_array(list(totals), files.label_type(), name, files.path)
             raise DataError(
                 f"The target column {name!r} of {files.path} holds more than {MOST_CLASSES:,} different labels, and a "
                 "classifier takes so many classes at most; join rare ones, or fit numbers by SCNERegressor."
