@@ -30,7 +30,7 @@ SAMPLE_ROWS, SHUFFLED_ROWS = 20_000, 5_000
 class Report:
     """All that the page shows.
 
-    Of a classifier the `model` is its regressor, and the errors of `permutation` are log losses, as `measure` says.
+    Of a classifier the `model` is its regressor.
     `widths` (q,) are the half widths of the intervals of LEVEL; where there are none, `no_widths` is the sentence that
     says why. There are no `networks` without the Gram system, or for a single one. The work `started` by
     `time.perf_counter`.
@@ -50,7 +50,6 @@ class Report:
     command: str
     seed: int
     started: float
-    measure: str = "RMSE"
 
 
 def report_command(
@@ -107,9 +106,7 @@ def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: 
         labels = model.classes_[classes.truth]
         rises = model.permutation_importances(classes.sample, labels, random_state=generator, max_rows=SHUFFLED_ROWS)
         said = model.summary()
-        return Report(
-            model.regressor_, summary, said, rows.targets, classes, None, "", rises, None, *about, measure="log loss"
-        )
+        return Report(model.regressor_, summary, said, rows.targets, classes, None, "", rises, None, *about)
     widths, no_widths = None, ""
     try:
         widths = half_widths(model.calibration_, LEVEL)

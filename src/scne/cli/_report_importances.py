@@ -35,7 +35,7 @@ def add_importances(page: Page, report: Report) -> Missing | None:
         )
         page.figure(
             display.plot,
-            caption=f"Rise of the {report.measure}{of} for each {kind[:-1]}, with the deviation over five shuffles.",
+            caption=f"Rise of the {importances.measure}{of} for each {kind[:-1]}, deviation over five shuffles.",
             alt=f"Bar chart of the rise of the error for each {kind[:-1]}: {named}"
             + (" and others." if len(rises.names) > 8 else "."),
             height=bars_height(len(display.names)),
@@ -48,9 +48,9 @@ def _add_importance_table(page: Page, report: Report) -> None:
     """All columns and groups with their rises, and of columns the share in what moves the output."""
     importances, targets = report.permutation, report.targets[:SHOWN_OUTPUTS]
     shares = _shares(report)
-    heads = [f"{report.measure} rises by", "±"] if len(report.targets) == 1 else []
+    heads = [f"{report.permutation.measure} rises by", "±"] if len(report.targets) == 1 else []
     for name in targets if not heads else ():
-        heads += [f"{name}: {report.measure} rises by", "±"]
+        heads += [f"{name}: {report.permutation.measure} rises by", "±"]
     rows: list[list[str | float | None]] = []
     for group, cells in zip(importances.groups.names, _rise_cells(importances.groups), strict=True):
         rows.append([f"group {group}", None, *cells])

@@ -19,7 +19,7 @@ from scne.estimators.inputs._labels import labels_like
 from scne.estimators.inputs._lazy import predict_lazily
 from scne.estimators.inputs._rows_to_shuffle import refuse_collections, rows_to_shuffle
 from scne.estimators.inputs._types import RandomState, Table
-from scne.explain import PermutationImportances, permutation_importances
+from scne.explain import Measure, PermutationImportances, permutation_importances
 from scne.fitting import (
     FittedNetworks,
     ProbabilityMap,
@@ -193,8 +193,8 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
         known = KnownClasses(self.classes_, column=self._label_column())
         given = later_labelled_rows(GivenRows(X, y, sample_weight), known)
         rows = rows_to_shuffle(self.regressor_, given.X, given.y, given.sample_weight, max_rows, generator)
-        threads = check_threads(self.n_jobs)
-        return permutation_importances(self.fitted_, rows, n_repeats, generator, threads, self._log_loss)
+        measure, threads = Measure("log loss", self._log_loss), check_threads(self.n_jobs)
+        return permutation_importances(self.fitted_, rows, n_repeats, generator, threads, measure)
 
     def _log_loss(self, outputs: NDArray[np.float64], rows: ArrayRows) -> NDArray[np.float64]:
         """The mean of -log p of the rows' own classes, shape (1,)."""

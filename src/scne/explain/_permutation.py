@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,14 @@ from scne.rows import Array, ArrayRows
 
 Name = str | int
 # Errors (k,) of outputs (n, q) for rows.
-Measure = Callable[[NDArray[np.float64], ArrayRows], NDArray[np.float64]]
+Errors = Callable[[NDArray[np.float64], ArrayRows], NDArray[np.float64]]
+
+
+class Measure(NamedTuple):
+    """A name for people, and one error (1,) of outputs for rows."""
+
+    name: str
+    errors: Errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +64,15 @@ class PermutationImportances:
         All columns of a group together. Groups of all columns are left out.
     n_rows : int
         Rows that were used.
+    measure : {"RMSE", "log loss"}
+        What the errors are.
     """
 
     error: float | NDArray[np.float64]
     columns: ErrorRises
     groups: ErrorRises
     n_rows: int
+    measure: str = "RMSE"
 
 
 def permutation_importances(
@@ -74,13 +85,12 @@ def permutation_importances(
 ) -> PermutationImportances:
     """Shuffle every column and every group of a fitted model's input, `n_repeats` times each.
 
-    `measure` gives the error, of outputs (n, q) and rows: one number, or the root mean squared error of each output
-    where it is None.
+    `measure` gives one error for all outputs; None is the root mean squared error of each.
     """
     flat = measure is not None or model.columns.flat_target
     columns, groups = _columns(model.columns), _groups(model.columns)
     with ThreadEngine(threads) as engine:
-        shuffled = _ShuffledRows(model, rows, engine, measure or root_mean_squares)
+        shuffled = _ShuffledRows(model, rows, engine, root_mean_squares if measure is None else measure.errors)
         total = len(columns) + len(groups)
         rises = np.empty((total, n_repeats, len(shuffled.whole)))
         for place, positions in enumerate([*columns.values(), *groups.values()]):
@@ -94,15 +104,16 @@ def permutation_importances(
         ErrorRises(tuple(columns), rises[: len(columns)]),
         ErrorRises(tuple(groups), rises[len(columns) :]),
         rows.n_rows,
+        "RMSE" if measure is None else measure.name,
     )
 
 
 class _ShuffledRows:
     """Errors of a model on rows of which some columns are shuffled; networks that do not see them are not run again."""
 
-    def __init__(self, model: FittedNetworks, rows: ArrayRows, engine: Engine, measure: Measure) -> None:
+    def __init__(self, model: FittedNetworks, rows: ArrayRows, engine: Engine, errors: Errors) -> None:
         self._layers, self._weights = model.terms()
-        self._measure = measure
+        self._errors = errors
         self._scaling, self._rows, self._engine = model.target_scaling, rows, engine
         self._inputs = np.array(rows.inputs)
         self._outputs = [self._output(m) for m in range(len(self._layers))]
@@ -120,7 +131,7 @@ class _ShuffledRows:
         return mean_output(self._inputs, [self._layers[member]], [self._weights[member]], self._engine)
 
     def _error(self, outputs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-        return self._measure(self._scaling.undo(sum(outputs) / len(outputs)), self._rows)
+        return self._errors(self._scaling.undo(sum(outputs) / len(outputs)), self._rows)
 
 
 def root_mean_squares(outputs: NDArray[np.float64], rows: ArrayRows) -> NDArray[np.float64]:
