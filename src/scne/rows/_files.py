@@ -16,10 +16,10 @@ from scne.rows._arrays import MOST
 from scne.rows._batches import numbers, only_first, rechunked
 from scne.rows._columns import ColumnRoles
 from scne.rows._csv_format import CsvFormat
-from scne.rows._data_error import DataError, RefusedValue, no_such_column
+from scne.rows._data_error import DataError, no_such_column
 from scne.rows._file_parts import READ_FAILURES, FilePart, unreadable
 from scne.rows._formats import FileFormat
-from scne.rows._labels import Label, LabelColumn, label_column
+from scne.rows._labels import Label, LabelColumn, label_column, labelled_chunks
 from scne.rows._row_weights import WeightScale
 from scne.rows._schemas import UnifiedColumns, is_numeric, kind_of
 from scne.rows._settled_types import KnowsColumns, settled_types
@@ -214,31 +214,24 @@ class FileRows:
             if name not in self.schema.names:
                 raise no_such_column(name, "to be read", self.path, self.schema.names)
         self.check_unchanged()
-        schema = pa.schema(self._stored(names))
+        schema = pa.schema(self._stored_fields(names))
         read_rows = rows * max(1, min(_READ_ROWS, _READ_NUMBERS // max(1, len(names))) // rows)
         stream = self._chunks(schema, read_rows, start)
         if self.labels is not None:
-            stream = self._labelled(stream, names, start, self.labels)
+            stream = labelled_chunks(stream, self.labels, names, start, self.path, self.place)
         return rechunked(stream if stop is None else only_first(stream, stop - start), rows)
 
-    def _stored(self, names: list[str]) -> list[pa.Field]:
+    def _stored_fields(self, names: list[str]) -> list[pa.Field]:
         """The columns of the files from which those of these names are made."""
         if self.labels is None:
             return [self.schema.field(name) for name in names]
         label = self.labels.field
         return [label if name == label.name else self.schema.field(name) for name in self.labels.stored_names(names)]
 
-    def _labelled(
-        self, chunks: Iterator[pa.RecordBatch], names: list[str], start: int, labels: LabelColumn
-    ) -> Iterator[pa.RecordBatch]:
-        """Chunks with indicators of classes in the place of labels."""
-        for chunk in chunks:
-            try:
-                made = labels.made(chunk, names, self.path)
-            except RefusedValue as error:
-                raise error.at(self.place(start + error.row)) from None
-            start += chunk.num_rows
-            yield made
+    @property
+    def _stored_targets(self) -> tuple[str, ...]:
+        """The columns of the files that hold the targets."""
+        return self.target_names if self.labels is None else (self.labels.field.name,)
 
     def _chunks(self, schema: pa.Schema, rows: int, start: int) -> Iterator[pa.RecordBatch]:
         """Rows from `start` on in pieces that lie in one file each."""
@@ -303,7 +296,7 @@ class FileRows:
         return chunk.set_column(place, pa.field(self.weight_name, pa.float64()), pa.array(weights))
 
     def _check_values(self, path: Path, first_row: int, chunk: pa.RecordBatch) -> None:
-        targets = self.target_names if self.labels is None else (self.labels.field.name,)
+        targets = self._stored_targets
         checked = targets if self.weight_name is None else (*targets, self.weight_name)
         for name in checked:
             if name in chunk.schema.names:

@@ -1,6 +1,6 @@
 """Labels of classes in files: the column that holds them is read as indicators of the classes, which are numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -116,6 +116,24 @@ def label_column(
     if class_weights is not None and not stored:
         weight_name = _free("weight", taken)
     return LabelColumn(schema.field(name), tuple(classes), tuple(indicators), class_weights, weight_name, stored)
+
+
+def labelled_chunks(
+    chunks: Iterable[pa.RecordBatch],
+    labels: LabelColumn,
+    names: Sequence[str],
+    start: int,
+    path: object,
+    place: Callable[[int], str],
+) -> Iterator[pa.RecordBatch]:
+    """Columns of chunks of the rows from `start` on; `place` says where a row is, and `path` where all of them are."""
+    for chunk in chunks:
+        try:
+            made = labels.made(chunk, names, path)
+        except RefusedValue as error:
+            raise error.at(place(start + error.row)) from None
+        start += chunk.num_rows
+        yield made
 
 
 def _free(wanted: str, taken: set[str]) -> str:
