@@ -142,6 +142,18 @@ LABELS = {
 }
 
 
+@pytest.mark.parametrize("kind", ["Int64", "boolean", "string"])
+def test_labels_of_types_with_gaps_are_plain_where_there_is_none(kind):
+    X, y = load_iris(return_X_y=True)
+    labels = pd.Series((y > 0).astype(int)).astype("boolean" if kind == "boolean" else "Int64").astype(kind)
+    model = plain_classifier(RVFLRegressor(5), n_estimators=1, random_state=0).fit(X, labels)
+    assert model.classes_.tolist() == sorted(set(labels.tolist()))
+    assert model.classes_.dtype == {"Int64": np.int64, "boolean": np.bool_, "string": object}[kind]
+    labels[3] = pd.NA
+    with pytest.raises(ValueError, match="first at row 3; every row needs a label"):
+        model.fit(X, labels)
+
+
 @pytest.mark.parametrize("kind", LABELS)
 def test_labels_of_any_kind(kind, tmp_path):
     X, y = load_iris(return_X_y=True)

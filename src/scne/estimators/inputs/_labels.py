@@ -44,7 +44,7 @@ def coded_labels(
     """The classes in order, those that were `stated` or those of y, and for each row the place of its class."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    labels = column_or_1d(y, warn=True)
+    labels = column_or_1d(_whole(y), warn=True)
     refuse_missing("y", labels)
     if stated is not None:
         classes = stated_classes(stated)
@@ -59,6 +59,14 @@ def coded_labels(
     if len(classes) < 2:
         raise ValueError(f"y {few_classes(classes)}; a classifier needs rows of at least two classes.")
     return classes, codes
+
+
+def _whole(y: Array) -> Any:
+    """Labels as they are; whole numbers of pandas' types with gaps, of which none is there, are not made floats."""
+    plain = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if plain is None or plain.kind not in "biu" or y.isna().any():
+        return y
+    return y.to_numpy(dtype=plain)
 
 
 def few_classes(classes: np.ndarray) -> str:
@@ -81,7 +89,7 @@ def stated_classes(classes: Array) -> np.ndarray:
 
 def codes_of(classes: np.ndarray, y: Array | None, name: str, known: str = "y") -> NDArray[np.intp]:
     """The place of each label among classes that are known."""
-    labels = column_or_1d(y, warn=True)
+    labels = column_or_1d(_whole(y), warn=True)
     refuse_missing(name, labels)
     try:
         unknown = np.setdiff1d(labels, classes)
