@@ -142,6 +142,18 @@ LABELS = {
 }
 
 
+@pytest.mark.parametrize("kind", ["Int64", "boolean", "string"])
+def test_labels_of_types_with_gaps_are_plain_where_there_is_none(kind):
+    X, y = load_iris(return_X_y=True)
+    labels = pd.Series((y > 0).astype(int)).astype("boolean" if kind == "boolean" else "Int64").astype(kind)
+    model = plain_classifier(RVFLRegressor(5), n_estimators=1, random_state=0).fit(X, labels)
+    assert model.classes_.tolist() == sorted(set(labels.tolist()))
+    assert model.classes_.dtype == {"Int64": np.int64, "boolean": np.bool_, "string": object}[kind]
+    labels[3] = pd.NA
+    with pytest.raises(ValueError, match="first at row 3; every row needs a label"):
+        model.fit(X, labels)
+
+
 @pytest.mark.parametrize("kind", LABELS)
 def test_labels_of_any_kind(kind, tmp_path):
     X, y = load_iris(return_X_y=True)
@@ -317,15 +329,6 @@ def test_mistakes_are_told_in_a_sentence_and_leave_the_fit_alone(mistake):
     assert {key: value for key, value in vars(model).items() if key not in settings} == {
         key: value for key, value in before.items() if key not in settings
     }
-
-
-def test_rows_in_files_are_refused(tmp_path):
-    pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [0, 1, 0]}).to_csv(tmp_path / "rows.csv", index=False)
-    rows = scne.open_rows(tmp_path / "rows.csv", target="b")
-    with pytest.raises(
-        TypeError, match="X is rows in files, but classification takes arrays and data frames in memory"
-    ):
-        single_classifier().fit(rows, None)
 
 
 def test_the_map_is_the_most_likely_one():

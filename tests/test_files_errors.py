@@ -187,9 +187,6 @@ class TestColumns:
     def test_no_such_column_and_none_like_it(self, air):
         assert "did you mean" not in refused(air, "'zzzzzz'", "its columns are", target="zzzzzz")
 
-    def test_target_that_is_text(self, air):
-        refused(air, air, "target", "'wd'", "must hold numbers", target="wd")
-
     def test_weight_that_is_text(self, air):
         refused(air, air, "weight", "'wd'", "must hold numbers", weight="wd")
 

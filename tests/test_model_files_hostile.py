@@ -17,7 +17,7 @@ from ensembles import plain_ensemble, single_classifier
 from export_models import file_model
 from test_model_files_damage import MODELS, X, Y, opened, refusal, signed
 
-from scne import SCNRegressor
+from scne import RVFLRegressor, SCNEClassifier, SCNRegressor, open_rows
 from scne.estimators import describe_model, load_model, save_model
 from scne.models import ModelFileError
 from scne.models.file._header import LONGEST_HEADER, MOST_VALUES
@@ -157,6 +157,44 @@ def test_an_entry_that_occurs_twice_is_refused(ensemble):
     for text in (_dump({"n_outputs": 1})[:-1] + "," + _dump(document)[1:], json.dumps(document)):
         ensemble.write_bytes(save(tensors, {"scne": text}))
         assert "not written as scne writes them" in refusal(ensemble)
+
+
+@pytest.fixture(scope="module")
+def classes_of_files(tmp_path_factory):
+    path = tmp_path_factory.mktemp("classes") / "rows.csv"
+    path.write_text("x,place,label\n" + "1.5,north,a\n2.5,south,b\n0.5,north,c\n" * 20)
+    model = SCNEClassifier(RVFLRegressor(5), n_estimators=2, class_weight="balanced", random_state=0)
+    model.fit(open_rows(path, target="label"))
+    save_model(model, path.with_suffix(".scne"))
+    return path.with_suffix(".scne")
+
+
+LABELS = {
+    "no label": lambda tensors, document: document["data"].pop("label"),
+    "a label that is no name": _put(["label"], "data", "label"),
+    "targets of other classes": _put(["label=a", "label=b"], "data", "target_names"),
+    "a target twice": _put(["label=a", "label=b", "label=b"], "data", "target_names"),
+    "negative weights": lambda tensors, document: tensors["classifier.weights"].__imul__(-1),
+    "no weight": lambda tensors, document: tensors["classifier.weights"].__imul__(0),
+    "weights of more classes": lambda tensors, document: tensors.update({"classifier.weights": np.ones(4)}),
+    "classes in another order": _put(["b", "a", "c"], "classifier", "classes"),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_that_no_files_give_are_refused(name, classes_of_files, tmp_path):
+    path = tmp_path / "m.scne"
+    path.write_bytes(classes_of_files.read_bytes())
+    assert describe_model(path).target_names == ("label",)
+    with pytest.raises(ModelFileError, match="is damaged"):
+        load_model(altered(path, LABELS[name]))
+
+
+def test_a_regressor_has_no_label(of_files, tmp_path):
+    path = tmp_path / "m.scne"
+    path.write_bytes(of_files)
+    with pytest.raises(ModelFileError, match="'label' in its metadata"):
+        load_model(altered(path, _put("x", "data", "label")))
 
 
 def test_classes_cannot_claim_more_room_than_they_take(tmp_path):

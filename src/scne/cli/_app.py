@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from scne.cli._console import open_console, take_any_text
 from scne.cli._data import data_app
-from scne.cli._export import export_command
+from scne.cli._export import export_command, refuse_interval
 from scne.cli._fit import fit_command
 from scne.cli._options import (
     INTERVAL,
@@ -125,8 +125,11 @@ def predict(
     json_output: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Predict the rows of files, in their order, and write them with their key columns."""
-    from scne.cli._files import open_for, write_predictions
+    """Predict the rows of files, in their order, and write them with their key columns.
+
+    A classifier gives the class of each row, and a probability for every class.
+    """
+    from scne.cli._files import is_classifier, open_for, target_names, write_classes, write_predictions
     from scne.cli._progress import progress_bars
     from scne.cli._tables import print_facts
     from scne.disk import check_output
@@ -135,14 +138,19 @@ def predict(
 
     check_output(out, {"the model": model, "the data": data}, is_data=True)
     fitted = load_model(model).set_params(device=device)
-    widths = None if interval is None else half_widths(fitted.calibration_, interval)
-    ends = ("predicted",) if widths is None else ("predicted", "lower", "upper")
-    targets = fitted.data_["target_names"] if hasattr(fitted, "data_") else []
-    names = [f"{name}_{end}" for name in targets for end in ends]
-    with progress_bars(verbose=verbose):
-        keys = tuple(key or ())
-        rows = open_for(fitted, data, keys=keys)
-        n_rows = write_predictions(fitted, rows, out, names, keys, widths)
+    keys = tuple(key or ())
+    if is_classifier(fitted):
+        refuse_interval(interval, fitted)
+        (target,) = target_names(fitted)
+        names = [f"{target}_predicted", *(f"{target}_probability_{label}" for label in fitted.classes_.tolist())]
+        with progress_bars(verbose=verbose):
+            n_rows = write_classes(fitted, open_for(fitted, data, keys=keys), out, names, keys)
+    else:
+        widths = None if interval is None else half_widths(fitted.calibration_, interval)
+        ends = ("predicted",) if widths is None else ("predicted", "lower", "upper")
+        names = [f"{name}_{end}" for name in target_names(fitted) for end in ends]
+        with progress_bars(verbose=verbose):
+            n_rows = write_predictions(fitted, open_for(fitted, data, keys=keys), out, names, keys, widths)
     print_facts({"rows": n_rows, "columns": names, "file": str(out)}, json_output)
 
 
@@ -150,18 +158,22 @@ def predict(
 def evaluate(
     model: Model, data: DataWithTarget, device: Device = None, json_output: Json = False, verbose: Verbose = False
 ) -> None:
-    """Compare predictions with the target in files."""
+    """Compare predictions with the target in files.
+
+    RMSE, MAE and R2 of numbers; accuracy, log loss and the area under the ROC curve of classes.
+    """
     from dataclasses import asdict
 
     from scne.cli._files import evaluate as measure
-    from scne.cli._files import open_for
+    from scne.cli._files import evaluate_classes, is_classifier, open_for, own_targets
     from scne.cli._progress import progress_bars
     from scne.cli._tables import print_facts
     from scne.estimators import load_model
 
     fitted = load_model(model).set_params(device=device)
     with progress_bars(verbose=verbose):
-        result = measure(fitted, open_for(fitted, data, target=getattr(fitted, "data_", {}).get("target_names")))
+        rows = open_for(fitted, data, target=own_targets(fitted))
+        result = evaluate_classes(fitted, rows) if is_classifier(fitted) else measure(fitted, rows)
     print_facts(asdict(result), json_output, result.undefined)
 
 

@@ -45,11 +45,8 @@ def export_command(
     dtype = "float32" if single else "float64"
     try:
         if to is Form.onnx:
-            if interval is not None and hasattr(fitted, "classes_"):
-                raise ValueError(
-                    f"{INTERVAL} is {interval!r}, but the model is a {type(fitted).__name__}, which gives "
-                    "probabilities and no intervals; leave it out."
-                )
+            if hasattr(fitted, "classes_"):
+                refuse_interval(interval, fitted)
             fitted.export("onnx", out, dtype=dtype, interval=interval)
         elif to is Form.c:
             fitted.export("c", out, name=name or "scne_model", dtype=dtype)
@@ -59,6 +56,15 @@ def export_command(
         # A package that is not there is for the user to install: a sentence, not a traceback.
         raise ValueError(str(error)) from error
     print_facts({"model": str(model), "form": str(to), "file": str(out), "bytes": out.stat().st_size}, json_output)
+
+
+def refuse_interval(interval: float | None, model: object) -> None:
+    """Refuse an interval of a classifier."""
+    if interval is not None:
+        raise ValueError(
+            f"{INTERVAL} is {interval!r}, but the model is a {type(model).__name__}, which gives probabilities and no "
+            "intervals; leave it out."
+        )
 
 
 def _refuse_unused(to: Form, name: str | None, single: bool, interval: float | None) -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scne.cli._options import CHECKPOINT, DASK, KIND, TARGET, Data, Device, Json, Seed, Verbose, out_option
+from scne.cli._options import CHECKPOINT, CLASSIFY, DASK, KIND, TARGET, Data, Device, Json, Seed, Verbose, out_option
 from scne.cli._signals import Stopped
 
 if TYPE_CHECKING:
-    from scne.estimators import SCNERegressor
+    from scne.estimators import SCNEClassifier, SCNERegressor
     from scne.fitting import Checkpoint
     from scne.rows import FileRows
 
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 def fit_command(
     data: Data,
     target: Annotated[list[str], typer.Option(TARGET, help="Column to predict; may be given several times.")],
+    classify: Annotated[
+        bool,
+        typer.Option(
+            CLASSIFY, help="The target holds classes; so it is in any case where it holds text, or true and false."
+        ),
+    ] = False,
     groups: Annotated[
         Path | None, typer.Option(help="TOML file: group names with their columns, or patterns such as 'gas_*'.")
     ] = None,
@@ -65,12 +71,16 @@ def fit_command(
     json_output: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Fit an ensemble to files, reading them as a stream, and write the model."""
+    """Fit an ensemble to files, reading them as a stream, and write the model.
+
+    A target of numbers is fitted as such, one of text, or of true and false, as classes; --classify takes whole numbers
+    for classes too.
+    """
     # Imported here, so that `scne --help` answers at once.
     from scne.cli._progress import progress_bars
     from scne.cli._tables import print_summary
     from scne.disk import check_output
-    from scne.estimators import SCNERegressor, SCNRegressor, describe_model
+    from scne.estimators import SCNEClassifier, SCNERegressor, SCNRegressor, describe_model
     from scne.rows import open_rows, read_groups
 
     check_output(out, {"the data": data, "the groups file": groups, "the checkpoint": checkpoint})
@@ -92,20 +102,40 @@ def fit_command(
             validation_fraction=validation,
             search_rows=search_rows or None,
         )
-        model = SCNERegressor(base, networks="per group", trend="judged", device=device, random_state=seed)
+        labels = _labels_note(rows, classify)
+        ensemble = SCNEClassifier if classify or labels is not None else SCNERegressor
+        model = ensemble(base, networks="per group", trend="judged", device=device, random_state=seed)
         if not per_group:
             model.set_params(networks="across", n_estimators=networks)
         _fit_and_save(model, rows, out, checkpoint, dask)
-        notes = [note for note in (rows.guessed_groups, model.memory_note_) if note is not None]
-        notes.append(_admissibility(model, tuning > 0))
+        regressor = model.regressor_ if isinstance(model, SCNEClassifier) else model
+        notes = [note for note in (labels, rows.guessed_groups, regressor.memory_note_) if note is not None]
+        notes.append(_admissibility(regressor, tuning > 0))
         # As the file has it, which holds no sums.
         described = replace(describe_model(model), n_bytes=out.stat().st_size, has_system=False)
         paragraph = model.summary()
     print_summary(described, out, json_output, paragraph, notes)
 
 
+def _labels_note(rows: "FileRows", stated: bool) -> str | None:
+    """Why the target is taken for classes although nobody stated it, as a sentence; None where it is not."""
+    if len(rows.target_names) > 1:
+        if stated:
+            raise ValueError(
+                f"{CLASSIFY} was given with {len(rows.target_names)} targets, but classes are those of one column; "
+                f"give one {TARGET}."
+            )
+        return None
+    (name,) = rows.target_names
+    type_ = rows.schema.field(name).type
+    if stated or str(type_) not in ("string", "bool"):
+        return None
+    held = "text" if str(type_) == "string" else "true and false"
+    return f"The target {name!r} holds {held}, so its values are classes, as with {CLASSIFY}."
+
+
 def _fit_and_save(
-    model: "SCNERegressor", rows: "FileRows", out: Path, checkpoint: Path | None, dask: str | None
+    model: "SCNERegressor | SCNEClassifier", rows: "FileRows", out: Path, checkpoint: Path | None, dask: str | None
 ) -> None:
     """Fit and write; the checkpoint is emptied once the file is there, so that a kill at any moment loses nothing."""
     from scne.cli._dask import dask_client

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 CHECKPOINT = "--checkpoint"
+CLASSIFY = "--classify"
 DASK = "--dask"
 FILE = "--file"
 INTERVAL = "--interval"

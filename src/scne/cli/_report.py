@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scne.cli._files import Regressor
+    from scne.cli._report_classes import JudgedClasses
     from scne.cli._report_rows import JudgedRows
     from scne.estimators import ModelSummary
     from scne.explain import GroupImportances, PermutationImportances
@@ -29,6 +30,7 @@ SAMPLE_ROWS, SHUFFLED_ROWS = 20_000, 5_000
 class Report:
     """All that the page shows.
 
+    Of a classifier the `model` is its regressor.
     `widths` (q,) are the half widths of the intervals of LEVEL; where there are none, `no_widths` is the sentence that
     says why. There are no `networks` without the Gram system, or for a single one. The work `started` by
     `time.perf_counter`.
@@ -38,7 +40,7 @@ class Report:
     summary: "ModelSummary"
     paragraph: str
     targets: tuple[str, ...]
-    judged: "JudgedRows"
+    judged: "JudgedRows | JudgedClasses"
     widths: "NDArray[np.float64] | None"
     no_widths: str
     permutation: "PermutationImportances"
@@ -77,25 +79,34 @@ def report_command(
         page = report_page(report)
     page.write(out)
     facts: dict[str, object] = asdict(report.judged.evaluation)
-    if report.judged.coverage is not None:
-        facts["covered"] = dict(zip(report.targets, report.judged.coverage.tolist(), strict=True))
+    coverage = getattr(report.judged, "coverage", None)
+    if coverage is not None:
+        facts["covered"] = dict(zip(report.targets, coverage.tolist(), strict=True))
     print_facts({**facts, "page": str(out)}, json_output, report.judged.evaluation.undefined)
 
 
 def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: Path, seed: int) -> Report:
     """Load the model, read the rows once, and shuffle columns of a sample of them."""
     import numpy as np
-    from sklearn.base import is_regressor
 
+    from scne.cli._files import is_classifier
     from scne.cli._report_rows import has_small_system, is_ensemble, judge, open_truth
     from scne.estimators import describe_model, load_model
     from scne.fitting import half_widths
 
     started = time.perf_counter()
     model = load_model(model_path)
-    if not is_regressor(model):
-        raise ValueError(f"{model_path} holds a {type(model).__name__}, but a report is made of regressors.")
     rows = open_truth(model, data_path, targets)
+    about = (model_path, data_path, _command(model_path, data_path, targets, out, seed), seed, started)
+    summary, generator = describe_model(model_path), np.random.RandomState(seed)
+    if is_classifier(model):
+        from scne.cli._report_classes import judge_classes
+
+        classes = judge_classes(model, rows, SAMPLE_ROWS, seed)
+        labels = model.classes_[classes.truth]
+        rises = model.permutation_importances(classes.sample, labels, random_state=generator, max_rows=SHUFFLED_ROWS)
+        said = model.summary()
+        return Report(model.regressor_, summary, said, rows.targets, classes, None, "", rises, None, *about)
     widths, no_widths = None, ""
     try:
         widths = half_widths(model.calibration_, LEVEL)
@@ -103,25 +114,9 @@ def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: 
         no_widths = str(error)
     judged = judge(model, rows, widths, SAMPLE_ROWS, seed)
     truth = judged.truth if model.n_outputs_ > 1 else judged.truth[:, 0]
-    permutation = model.permutation_importances(
-        judged.sample, truth, random_state=np.random.RandomState(seed), max_rows=SHUFFLED_ROWS
-    )
-    return Report(
-        model,
-        describe_model(model_path),
-        model.summary(),
-        rows.targets,
-        judged,
-        widths,
-        no_widths,
-        permutation,
-        model.group_importances_ if is_ensemble(model) and has_small_system(model) else None,
-        model_path,
-        data_path,
-        _command(model_path, data_path, targets, out, seed),
-        seed,
-        started,
-    )
+    rises = model.permutation_importances(judged.sample, truth, random_state=generator, max_rows=SHUFFLED_ROWS)
+    networks = model.group_importances_ if is_ensemble(model) and has_small_system(model) else None
+    return Report(model, summary, model.summary(), rows.targets, judged, widths, no_widths, rises, networks, *about)
 
 
 def _command(model: Path, data: Path, targets: Sequence[str], out: Path, seed: int) -> str:

@@ -54,7 +54,10 @@ def add_members(page: Page, report: Report) -> Missing | None:
     apart = display.correlation[~np.eye(len(display.names), dtype=bool)]
     defined = apart[np.isfinite(apart)]
     span = f" from {defined.min():.2f} to {defined.max():.2f}" if defined.size else ""
-    of = f" ({report.targets[0]})" if len(report.targets) > 1 else ""
+    classes = report.summary.classes
+    several = classes is not None and len(classes) > 2
+    first = f"class {classes[0]}" if several and classes is not None else report.targets[0]
+    of = f" ({first})" if several or len(report.targets) > 1 else ""
     page.section(
         "How alike the networks are",
         "The correlation between what the networks say of these rows. Near 1, networks repeat each other; towards the "

@@ -35,7 +35,7 @@ def add_importances(page: Page, report: Report) -> Missing | None:
         )
         page.figure(
             display.plot,
-            caption=f"Rise of the RMSE{of} for each {kind[:-1]}, with the deviation over five shuffles.",
+            caption=f"Rise of the {importances.measure}{of} for each {kind[:-1]}, deviation over five shuffles.",
             alt=f"Bar chart of the rise of the error for each {kind[:-1]}: {named}"
             + (" and others." if len(rises.names) > 8 else "."),
             height=bars_height(len(display.names)),
@@ -48,9 +48,9 @@ def _add_importance_table(page: Page, report: Report) -> None:
     """All columns and groups with their rises, and of columns the share in what moves the output."""
     importances, targets = report.permutation, report.targets[:SHOWN_OUTPUTS]
     shares = _shares(report)
-    heads = ["RMSE rises by", "±"] if len(report.targets) == 1 else []
+    heads = [f"{report.permutation.measure} rises by", "±"] if len(report.targets) == 1 else []
     for name in targets if not heads else ():
-        heads += [f"{name}: RMSE rises by", "±"]
+        heads += [f"{name}: {report.permutation.measure} rises by", "±"]
     rows: list[list[str | float | None]] = []
     for group, cells in zip(importances.groups.names, _rise_cells(importances.groups), strict=True):
         rows.append([f"group {group}", None, *cells])
@@ -70,7 +70,7 @@ def _add_importance_table(page: Page, report: Report) -> None:
 
 def add_networks(page: Page, report: Report) -> Missing | None:
     """What the error rises by when a network is left out."""
-    if len(report.summary.groups) < 2:
+    if len(report.summary.groups) < 2 or report.summary.classes is not None:
         return None
     if report.networks is None:
         return Missing("What each network is worth", _no_networks(report))

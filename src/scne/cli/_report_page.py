@@ -6,9 +6,11 @@ from importlib.metadata import version
 from platform import python_version
 
 from scne.cli._report import LEVEL, Report
+from scne.cli._report_classes import JudgedClasses, add_class_scores
 from scne.cli._report_ensemble import add_convergence, add_members, add_path
 from scne.cli._report_importances import add_importances, add_networks
 from scne.cli._report_parts import SHOWN_OUTPUTS, Missing, scratch_axes, with_article
+from scne.cli._report_rows import JudgedRows
 from scne.passes import announce
 from scne.report import NodesDisplay, Page, PredictionIntervalDisplay, format_duration
 from scne.rows import counted, listed
@@ -27,7 +29,7 @@ def report_page(report: Report) -> Page:
         "errors are what to expect of new rows if the fit has not seen these.",
     )
     parts: tuple[Part, ...] = (
-        _add_errors,
+        _add_scores,
         _add_model,
         add_importances,
         add_networks,
@@ -48,8 +50,13 @@ def report_page(report: Report) -> Page:
     return page
 
 
-def _add_errors(page: Page, report: Report) -> Missing | None:
-    judged, names = report.judged, report.targets
+def _add_scores(page: Page, report: Report) -> Missing | None:
+    judged = report.judged
+    return add_class_scores(page, judged) if isinstance(judged, JudgedClasses) else _add_errors(page, report, judged)
+
+
+def _add_errors(page: Page, report: Report, judged: JudgedRows) -> Missing | None:
+    names = report.targets
     evaluation = judged.evaluation
     heads = ["target", "RMSE", "MAE", "R²"]
     rows: list[list[str | float | None]] = [
@@ -70,12 +77,11 @@ def _add_errors(page: Page, report: Report) -> Missing | None:
         align="l" + "r" * (len(heads) - 1),
     )
     for output, name in enumerate(names[:SHOWN_OUTPUTS]):
-        _add_predicted(page, report, output, name)
+        _add_predicted(page, report, judged, output, name)
     return None if report.widths is not None else Missing("Intervals", report.no_widths)
 
 
-def _add_predicted(page: Page, report: Report, output: int, name: str) -> None:
-    judged = report.judged
+def _add_predicted(page: Page, report: Report, judged: JudgedRows, output: int, name: str) -> None:
     truth, prediction = judged.truth[:, output], judged.predictions[:, output]
     widths, covered = report.widths, judged.coverage
     n_rows = judged.evaluation.n_rows

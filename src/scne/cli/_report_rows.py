@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from scne.cli._errors import ErrorSums, Evaluation
-from scne.cli._files import Batch, Regressor, numbers, open_for
+from scne.cli._files import Batch, Model, Regressor, check_numeric, is_classifier, label_kinds, numbers, open_for
 from scne.cli._options import TARGET
 from scne.cli._report_parts import in_columns
 from scne.estimators import SCNERegressor, predict_batches
@@ -53,9 +53,14 @@ class TruthRows:
         return numbers(batch, self.targets)
 
     def inputs(self, batch: Batch) -> Inputs:
-        """Numbers, by name where the model knows names."""
+        """What the model takes: columns as they are, or numbers, by name where it knows names."""
         if self.encoder is not None:
-            return _table(self.encoder.names, self.encoder.transform(batch))
+            # As they are in the files, because the model encodes them itself; what tells it nothing was not read.
+            columns = {
+                name: batch.column(name) if name in batch.schema.names else pa.nulls(batch.num_rows)
+                for name in self.encoder.inputs
+            }
+            return pa.table(columns)
         if self.names is not None:
             return _table(self.names, numbers(batch, self.names))
         return numbers(batch, self.files.input_names)
@@ -75,31 +80,36 @@ class JudgedRows:
     predictions: NDArray[np.float64]
 
 
-def open_truth(model: Regressor, path: Path, targets: Sequence[str]) -> TruthRows:
-    """Open files for a model that was fitted on files, or on arrays and frames of numbers.
+def open_truth(model: Model, path: Path, targets: Sequence[str]) -> TruthRows:
+    """Open files for a model that was fitted on files, or on arrays and frames.
 
     `targets` name the columns with the truth; a model that was fitted on files knows them itself.
     """
-    own_targets = list(model.data_["target_names"]) if hasattr(model, "encoder_") else []
+    own_targets = list(model.data_["target_names"]) if hasattr(model, "data_") else []
     names = list(targets) or own_targets
     if not names:
-        raise DataError(f"{TARGET} is missing: this model was fitted on arrays and does not know its target's name.")
-    if len(names) != model.n_outputs_:
+        raise DataError(
+            f"{TARGET} is missing: this model was fitted on arrays or frames and does not know its target's name."
+        )
+    n_targets = 1 if is_classifier(model) else model.fitted_.n_outputs
+    if len(names) != n_targets:
         raise DataError(
             f"{TARGET} names {', '.join(map(repr, names))}, but the model needs one for each of its outputs, which are "
-            f"{model.n_outputs_}."
+            f"{n_targets}."
         )
     if hasattr(model, "encoder_"):
         return TruthRows(open_for(model, path, target=names), tuple(names), model.encoder_)
-    columns = getattr(model, "feature_names_in_", None)
+    columns, kinds = getattr(model, "feature_names_in_", None), label_kinds(model, names)
     if columns is None:
-        rows = TruthRows(open_rows(path, target=names), tuple(names))
+        rows = TruthRows(open_rows(path, target=names, kinds=kinds), tuple(names))
         _check_positions(model, rows.files)
     else:
         known_names = tuple(str(name) for name in columns)
-        files = open_rows(path, target=names, groups={"columns": list(known_names)})
+        files = open_rows(path, target=names, groups={"columns": list(known_names)}, kinds=kinds)
         rows = TruthRows(files, tuple(names), names=known_names)
     _check_numbers(rows.files, rows.names or rows.files.input_names)
+    if not is_classifier(model):
+        check_numeric(rows.files)
     return rows
 
 
@@ -138,20 +148,25 @@ def _predicted(model: Regressor, rows: TruthRows) -> Iterator[tuple[Batch, NDArr
     if hasattr(model, "encoder_"):
         yield from predict_batches(model, rows.files)
         return
-    total = rows.files.count_rows()
+    for batch in striped(rows.files):
+        yield batch, in_columns(model.predict(rows.inputs(batch)))
+
+
+def striped(files: FileRows) -> Iterator[Batch]:
+    """Batches of files, announced as rows that are predicted."""
+    total = files.count_rows()
     step, done = stripe_rows(total), 0
-    for batch in rows.files.batches(rows=step):
-        outputs = model.predict(rows.inputs(batch))
+    for batch in files.batches(rows=step):
+        yield batch
         done += batch.num_rows
         announce("predicting", -(-done // step), -(-total // step), total)
-        yield batch, in_columns(outputs)
 
 
 def _table(names: Sequence[str], values: NDArray[np.float64]) -> pa.Table:
     return pa.table([pa.array(column) for column in values.T], names=list(names))
 
 
-def _check_positions(model: Regressor, files: FileRows) -> None:
+def _check_positions(model: Model, files: FileRows) -> None:
     if len(files.input_names) != model.n_features_in_:
         raise DataError(
             f"{files.path} has {counted(len(files.input_names), 'column')} beside the target, but the model was fitted "

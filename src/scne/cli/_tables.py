@@ -15,6 +15,7 @@ def print_facts(facts: Mapping[str, object], as_json: bool, note: str | None = N
     if as_json:
         print_json(facts)
         return
+    width = max(8, *map(len, facts))
     for name, value in facts.items():
         if isinstance(value, Mapping):
             value = ", ".join(f"{key} {'—' if number is None else f'{number:.6g}'}" for key, number in value.items())
@@ -22,7 +23,11 @@ def print_facts(facts: Mapping[str, object], as_json: bool, note: str | None = N
             value = ", ".join(map(str, value))
         elif isinstance(value, int):
             value = f"{value:,}"
-        print_text(f"{name:<8} {printable(str(value))}")
+        elif isinstance(value, float):
+            value = f"{value:.6g}"
+        elif value is None:
+            value = "—"
+        print_text(f"{name:<{width}} {printable(str(value))}")
     if note is not None:
         print_text(note)
 
@@ -50,6 +55,7 @@ def print_summary(summary: ModelSummary, path: Path, as_json: bool, paragraph: s
     lines = {
         "model": f"{path} ({summary.estimator}, {summary.n_parameters:,} parameters, {summary.n_bytes:,} bytes)",
         "target": ", ".join(summary.target_names or []) or "—",
+        **({} if summary.classes is None else {"classes": _listed(summary.classes)}),
         "lambda": "—" if summary.decorrelation is None else f"{summary.decorrelation:.5g}",
         "ridge": ", ".join(f"{value:.3g}" for value in dict.fromkeys(summary.ridge or [])) or "—",
         "error": "—" if summary.training_error is None else f"{summary.training_error:.4f} of the target's scale",
@@ -59,6 +65,11 @@ def print_summary(summary: ModelSummary, path: Path, as_json: bool, paragraph: s
         print_text(f"{name:<8} {printable(text)}")
     # A paragraph is read, not cut into fields: it is wrapped to the terminal.
     console.print(f"\n{printable(paragraph)}", markup=False)
+
+
+def _listed(classes: Sequence[object], most: int = 20) -> str:
+    shown = ", ".join(str(label) for label in classes[:most])
+    return shown if len(classes) <= most else f"{shown} and {len(classes) - most:,} more"
 
 
 def printable(text: str) -> str:

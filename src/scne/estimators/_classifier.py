@@ -1,45 +1,37 @@
 """Classification: an ensemble on indicators of classes, and calibrated probabilities."""
 
-from typing import TYPE_CHECKING, Any, Self
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators._labels import coded_labels, codes_of, held_out_codes, in_proportion, labels_like, row_weights
-from scne.estimators._leaving import Leaving
+from scne.estimators._class_predictions import ClassPredictions
+from scne.estimators._learning_on import check_forgetting, sums_are_kept
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._scne import SCNERegressor
-from scne.estimators._scores import scored
-from scne.estimators.inputs._data import (
-    GivenRows,
-    all_or_nothing,
-    check_prediction_inputs,
-    is_dask_collection,
-    is_file_rows,
-)
+from scne.estimators.inputs._data import GivenRows, all_or_nothing
+from scne.estimators.inputs._labelled import KnownClasses, labelled_rows, later_labelled_rows
+from scne.estimators.inputs._labels import class_weighting, in_proportion, stated_classes
+from scne.estimators.inputs._later_rows import later_rows
 from scne.estimators.inputs._types import ClassWeight, Groups, MemberWeights, RandomState, Ridge, Table
-from scne.estimators.inputs._weight_scale import SettledWeights
-from scne.fitting import (
-    ProbabilityMap,
-    decisions,
-    fit_map,
-    one_hot,
-    open_engine,
-    probabilities,
-    refuse_unfit_arrays,
-)
-from scne.rows import Array, is_foreign, like, namespace_of, to_numpy
+from scne.fitting import NotHeldError, ProbabilityMap, fit_map
+from scne.rows import UNIT_SCALE, WeightScale, codes_of_targets, to_numpy
 
 if TYPE_CHECKING:
+    from distributed import Client
+
+    from scne.fitting import Checkpoint
     from scne.models import ExportPlan
 
 # Rows of the fit whose outputs are looked at when none were held out.
 _MOST_SEEN_ROWS = 10_000
 
 
-class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
+class SCNEClassifier(ClassPredictions):
     """An ensemble of networks that are decorrelated by negative correlation learning, for classes.
 
     An `SCNERegressor` is fitted to an indicator of each class, 0 or 1, or for two classes to one output of -1 and +1.
@@ -82,10 +74,11 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         `slopes` a and c, `biases` b, and `n_rows`, the held-out rows that they come from (None: rows of the fit).
     feature_importances_ : ndarray of shape (n_features_in_,)
 
+    class_weights_ : ndarray of shape (n_classes,)
+        What a row of each class counts, times its sample weight.
+
     Notes
     -----
-    Classification takes arrays, data frames and tensors in memory, not rows in files or Dask collections.
-
     docs/classification.md has accuracy and log loss beside those of other classifiers, and how far probabilities can be
     trusted.
 
@@ -158,108 +151,174 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         classes = class_map(self.classes_, self.probability_map_)
         return export_plan(self.regressor_.fitted_, type(self).__name__, None, classes)
 
-    @all_or_nothing
     def fit(
         self,
         X: Table,
-        y: ArrayLike | None,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         X_val: ArrayLike | None = None,
         y_val: ArrayLike | None = None,
+        checkpoint: "str | os.PathLike[str] | Checkpoint | None" = None,
+        client: "Client | None" = None,
     ) -> Self:
         """Fit a regressor to indicators of the classes, then probabilities to what it says of held-out rows.
 
         Parameters
         ----------
-        X : array-like, data frame or tensor of shape (n_rows, n_columns)
+        X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or rows in files
+            What `scne.open_rows` returns is read as a stream, and names its own target: a column of text, of true and
+            false, or of whole numbers, with up to 1,000 different labels. One pass over that column counts them.
         y : array-like of shape (n_rows,)
-            Labels: numbers or text, of two classes or more. Tensors of labels and weights are brought to this process.
+            Labels: numbers or text, of two classes or more. Tensors of labels and weights are brought to this process;
+            a Dask collection stays where it is.
         sample_weight : array-like of shape (n_rows,), optional
             Only their ratios matter; see `SCNERegressor.fit`.
         X_val, y_val : array-like, optional
             Held-out rows of your own, as in `SCNERegressor.fit`, on which probabilities are fitted too.
+        checkpoint : path, optional
+            Folder that keeps the fit's progress; see `SCNERegressor.fit`.
+        client : distributed.Client, optional
+            The Dask cluster to fit on; see `SCNERegressor.fit`.
 
         Returns
         -------
         self
         """
-        for name, given in (("X", X), ("y", y), ("X_val", X_val)):
-            _refuse_streams(name, given)
-        for name, given in (("y", y), ("sample_weight", sample_weight), ("y_val", y_val)):
-            # Dates may be labels.
-            if name == "sample_weight" or isinstance(given, np.ma.MaskedArray):
-                refuse_unfit_arrays(name, given)
-        y, sample_weight, y_val = (
-            to_numpy(given) if is_foreign(given) else given for given in (y, sample_weight, y_val)
-        )
-        classes, codes = coded_labels(self, y)
-        weight_of_class, weights = row_weights(self.class_weight, classes, codes, sample_weight)
-        held_out_targets = None if y_val is None else one_hot(codes_of(classes, y_val), len(classes))
-        settled = None if weights is None else SettledWeights(weights)
-        self.regressor_ = self._unfitted_regressor()
-        held_out = self.regressor_._fit(GivenRows(X, one_hot(codes, len(classes)), settled, X_val, held_out_targets))
-        self.n_features_in_ = self.regressor_.n_features_in_
-        if hasattr(self.regressor_, "feature_names_in_"):
-            self.feature_names_in_ = self.regressor_.feature_names_in_
-        self.classes_ = classes
-        if held_out is not None:
-            held_codes = held_out_codes(held_out)
-            if X_val is not None:
-                held_weights = weight_of_class[held_codes]
-            else:
-                counted = held_out.rows.weights
-                counted = None if counted is None else to_numpy(counted)
-                held_weights = in_proportion(held_codes, counted, codes, weights)
-            self.probability_map_ = fit_map(to_numpy(held_out.outputs), held_codes, held_weights)
+        return self._first_fit(GivenRows(X, y, sample_weight, X_val, y_val, client), checkpoint)
+
+    @all_or_nothing
+    def _first_fit(
+        self,
+        given: GivenRows,
+        checkpoint: "str | os.PathLike[str] | Checkpoint | None" = None,
+        classes: ArrayLike | None = None,
+    ) -> Self:
+        rows = labelled_rows(self, given, partial(class_weighting, self.class_weight), classes)
+        regressor = self._unfitted_regressor()
+        held_out = regressor._fit(rows.given, checkpoint)
+        self.regressor_, self.classes_ = regressor, rows.classes
+        self.class_weights_ = np.ones(len(rows.classes)) if rows.by_class is None else rows.by_class
+        self.n_features_in_ = regressor.n_features_in_
+        if hasattr(regressor, "feature_names_in_"):
+            self.feature_names_in_ = regressor.feature_names_in_
+        if held_out is None:
+            self.probability_map_ = self._map_of_seen(rows.given)
+            return self
+        assert held_out.rows.targets is not None
+        assert rows.totals is not None
+        codes = codes_of_targets(to_numpy(held_out.rows.targets))
+        if given.X_val is not None:
+            weights = self.class_weights_[codes]
         else:
-            self.probability_map_ = self._map_of_seen(X, codes, weights)
+            counted = held_out.rows.weights
+            weights = in_proportion(codes, None if counted is None else to_numpy(counted), rows.totals)
+        self.probability_map_ = fit_map(to_numpy(held_out.outputs), codes, weights)
         return self
 
-    def decision_function(self, X: Table) -> Array:
-        """Logarithms of the classes' probabilities, or the log odds of two classes.
+    @available_if(sums_are_kept)
+    def partial_fit(
+        self,
+        X: Table,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        forgetting: float = 1.0,
+    ) -> Self:
+        """Learn from more rows, without those of the fit.
+
+        The first call on an unfitted model is a `fit`. Later ones leave the hidden layers, the weights of the classes
+        and the map to probabilities as they are, and solve the output weights on the sums of all rows so far; see
+        `SCNERegressor.partial_fit`. Where the proportions of the classes move, or the outputs become much better than
+        those of the first call, its probabilities are no longer calibrated: fit anew on a store of recent rows.
 
         Parameters
         ----------
-        X : array-like, data frame or tensor of shape (n_rows, n_columns)
+        X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or rows in files
+            With the columns of the first call. Files can follow a first call on files.
+        y : array-like of shape (n_rows,)
+            Labels, of the classes of the first call.
+        classes : array-like of shape (n_classes,), optional
+            For the first call: all classes that any call may bring. None takes those of the first call's rows.
+        sample_weight : array-like of shape (n_rows,), optional
+            On the scale of the first call; see `SCNERegressor.partial_fit`.
+        forgetting : float in (0, 1], default=1.0
+            The weight of every older row is multiplied by it, before the new rows count in full.
 
         Returns
         -------
-        array of shape (n_rows, n_classes), or (n_rows,) for two classes: above zero where `classes_[1]` is predicted
-            NumPy's, or a tensor where X is one.
+        self
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from scne import RVFLRegressor, SCNEClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = SCNEClassifier(RVFLRegressor(20), n_estimators=2, random_state=0)
+        >>> for part in range(3):
+        ...     model = model.partial_fit(X[part::3], y[part::3])
+        >>> model.regressor_.n_rows_, model.score(X, y) > 0.95
+        (150, True)
         """
-        return decisions(self._scores(X))
+        forgetting = check_forgetting(forgetting)
+        if not hasattr(self, "probability_map_"):
+            return self._first_fit(GivenRows(X, y, sample_weight), classes=classes)
+        if classes is not None and not np.array_equal(stated_classes(classes), self.classes_):
+            raise ValueError(
+                f"classes is {np.asarray(classes).tolist()!r:.200}, but the first call had "
+                f"{self.classes_.tolist()!r:.200}; later calls cannot change them."
+            )
+        known = self._known_classes(self.fitted_.weight_scale or UNIT_SCALE)
+        later = later_labelled_rows(GivenRows(X, y, sample_weight), known)
+        self.regressor_.partial_fit(later.X, later.y, later.sample_weight, forgetting=forgetting)
+        return self
 
-    def predict(self, X: Table) -> Array:
-        """The most probable class of each row, shape (n_rows,); a tensor where X is one and the classes are numbers."""
-        scores = self._scores(X)
-        places = namespace_of(scores).argmax(scores, axis=1)
-        return self.classes_[places] if isinstance(places, np.ndarray) else labels_like(self.classes_, places)
+    def add_nodes(self, n: int, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow every network by up to n hidden nodes, then solve the output weights on the rows that are given.
 
-    def predict_proba(self, X: Table) -> Array:
-        """Probabilities of the classes, in the order of `classes_`.
+        The map to probabilities stays as the fit made it; see `SCNERegressor.add_nodes` for all else.
 
         Parameters
         ----------
-        X : array-like, data frame or tensor of shape (n_rows, n_columns)
+        n : int
+            Nodes for each network.
+        X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or rows in files
+            All rows that the model is to know afterwards.
+        y : array-like of shape (n_rows,)
+            Labels, of the classes of the fit.
+        sample_weight : array-like of shape (n_rows,), optional
 
         Returns
         -------
-        array of shape (n_rows, n_classes)
-            Above 0 and below 1; rows sum to 1. NumPy's, or a tensor where X is one.
+        self
         """
-        return probabilities(self._scores(X))
-
-    def predict_log_proba(self, X: Table) -> Array:
-        """Natural logarithms of `predict_proba`."""
-        found = self.predict_proba(X)
-        return namespace_of(found).log(found)
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """The share of each column in what moves the outputs (see `SCNERegressor.feature_importances_`)."""
         check_is_fitted(self)
-        return self.regressor_.feature_importances_
+        later = later_labelled_rows(GivenRows(X, y, sample_weight), self._known_classes(None))
+        self.regressor_.add_nodes(n, later.X, later.y, later.sample_weight)
+        return self
+
+    def _known_classes(self, scale: WeightScale | None) -> KnownClasses:
+        """What later rows are to be: the weights of classes are those of the first call."""
+        if not hasattr(self, "class_weights_"):
+            raise NotHeldError(
+                f"This {type(self).__name__} was loaded from a file of an older scne, which does not hold the weights "
+                "of its classes; fit it again to add rows or nodes."
+            )
+        by_class = None if self.class_weight is None else self.class_weights_
+        return KnownClasses(self.classes_, by_class, scale, self._label_column())
+
+    def _map_of_seen(self, given: GivenRows) -> ProbabilityMap:
+        """The map from rows of the fit itself, where none were held out."""
+        rows = later_rows(self.regressor_, given, _MOST_SEEN_ROWS, 0, UNIT_SCALE).sample()
+        outputs = to_numpy(self._outputs(rows.inputs))
+        if not np.isfinite(outputs).all():
+            raise ValueError(
+                "The outputs of the fit are not finite, because its iteration diverged; use solver='cholesky', or a "
+                "smaller decorrelation."
+            )
+        assert rows.targets is not None
+        return fit_map(outputs, codes_of_targets(rows.targets), rows.weights, seen=True)
 
     def summary(self) -> str:
         """What the classifier is, and what the fit of its regressor chose and why, in one paragraph.
@@ -278,67 +337,3 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
             f"This {type(self).__name__} tells {len(self.classes_):,} classes apart; its probabilities rest on {rest} "
             f"held out. {self.regressor_.summary()}"
         )
-
-    def score(self, X: Table, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> float:
-        """The share of rows whose class is predicted right.
-
-        Parameters
-        ----------
-        X : array-like, data frame or tensor of shape (n_rows, n_columns)
-        y : array-like of shape (n_rows,)
-            Labels; a tensor, or not, whatever X is.
-        sample_weight : array-like of shape (n_rows,), optional
-
-        Returns
-        -------
-        float
-        """
-        from sklearn.metrics import accuracy_score
-
-        found = scored(accuracy_score, self.predict, X, y, sample_weight)
-        return super().score(X, y, sample_weight) if found is None else found
-
-    def _scores(self, X: Table) -> Array:
-        check_is_fitted(self)
-        _refuse_streams("X", X)
-        return self.probability_map_.scores(
-            self._outputs(check_prediction_inputs(self, X, self.regressor_.fitted_.columns))
-        )
-
-    def _outputs(self, inputs: Array) -> Array:
-        with open_engine(self.device, "float64", self.n_jobs, inputs) as engine:
-            return self.regressor_.fitted_.outputs(inputs, engine)
-
-    def _map_of_seen(self, X: Table, codes: NDArray[np.intp], weights: np.ndarray | None) -> ProbabilityMap:
-        inputs = check_prediction_inputs(self, X, self.regressor_.fitted_.columns)
-        if inputs.shape[0] > _MOST_SEEN_ROWS:
-            chosen = np.random.default_rng(0).permutation(inputs.shape[0])[:_MOST_SEEN_ROWS]
-            inputs, codes, weights = _taken(inputs, chosen), codes[chosen], None if weights is None else weights[chosen]
-        outputs = to_numpy(self._outputs(inputs))
-        if not np.isfinite(outputs).all():
-            raise ValueError(
-                "The outputs of the fit are not finite, because its iteration diverged; use solver='cholesky', or a "
-                "smaller decorrelation."
-            )
-        return fit_map(outputs, codes, weights, seen=True)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "probability_map_")
-
-
-def _refuse_streams(name: str, given: object) -> None:
-    if is_file_rows(given) or is_dask_collection(given):
-        kind = "rows in files" if is_file_rows(given) else "a Dask collection"
-        raise TypeError(f"{name} is {kind}, but classification takes arrays and data frames in memory.")
-
-
-def _taken(inputs: Array, rows: NDArray[np.intp]) -> Array:
-    xp = namespace_of(inputs)
-    return xp.take(inputs, like(rows, inputs, xp.int64), axis=0)

@@ -30,7 +30,8 @@ from scne.fitting import (
 from scne.rows import UNIT_SCALE
 
 
-def _sums_are_kept(model: object) -> bool:
+def sums_are_kept(model: object) -> bool:
+    """Whether a model keeps the sums that later rows are added to."""
     solver = getattr(model, "solver", None)
     if str(solver) in MATRIX_FREE:
         raise AttributeError(
@@ -50,7 +51,7 @@ class LearningRegressor(FittedRegressor):
     def _later_weights(self) -> WeightSettings:
         """How output weights are solved again, with the lambda and the ridges of the fit."""
 
-    @available_if(_sums_are_kept)
+    @available_if(sums_are_kept)
     def partial_fit(
         self, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, forgetting: float = 1.0
     ) -> Self:
@@ -97,15 +98,14 @@ class LearningRegressor(FittedRegressor):
         >>> model.n_rows_, model.score(X, y) > 0.999
         (400, True)
         """
-        if not isinstance(forgetting, Real) or isinstance(forgetting, bool) or not 0 < forgetting <= 1:
-            raise ValueError(f"forgetting is {forgetting!r}, but it must be a number above 0 and not above 1.")
+        forgetting = check_forgetting(forgetting)
         if not hasattr(self, "fitted_"):
             return self.fit(X, y, sample_weight)
         model = self.fitted_.with_sums()
         # Rows that follow count beside those of the fit.
         batch = later_rows(self, GivenRows(X, y, sample_weight), MOST_ERRORS, 0, model.weight_scale or UNIT_SCALE)
         engine, threads = open_engine(self.device, self.precision, self.n_jobs, X), check_threads(self.n_jobs)
-        self.fitted_ = updated(model, batch, float(forgetting), self._later_weights(), engine, threads)
+        self.fitted_ = updated(model, batch, forgetting, self._later_weights(), engine, threads)
         return self
 
     def add_nodes(self, n: int, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -179,3 +179,10 @@ class LearningRegressor(FittedRegressor):
             check_threads(self.n_jobs),
         )
         return self
+
+
+def check_forgetting(value: float) -> float:
+    """A number above 0 and up to 1."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value <= 1:
+        raise ValueError(f"forgetting is {value!r}, but it must be a number above 0 and not above 1.")
+    return float(value)

@@ -22,6 +22,7 @@ from scne.models import (
     MOST_COLUMNS,
     Content,
     Shelf,
+    StoredClassifier,
     Unreadable,
     Unstorable,
     damaged,
@@ -111,7 +112,8 @@ def to_content(model: Any, scne_version: str, with_system: bool) -> Content:
     check_is_fitted(model)
     if name in CLASSIFIERS:
         inner = to_content(model.regressor_, scne_version, with_system)
-        document, tensors = store_classifier(model.classes_, model.probability_map_)
+        weights = getattr(model, "class_weights_", None) if model.class_weight is not None else None
+        document, tensors = store_classifier(StoredClassifier(model.classes_, model.probability_map_, weights))
         return Content(inner.document | {"estimator": _parameters(model, name)} | document, inner.tensors | tensors)
     fitted = model.fitted_
     if fitted.columns.n_columns > MOST_COLUMNS:
@@ -145,7 +147,7 @@ def from_content(content: Content) -> Any:
     )
     if record["class"] == SINGLE_CLASSIFIER:
         fitted = _as_ensemble(fitted)
-    columns = _with_extras(fitted, document)
+    columns = _with_extras(fitted, document, classifier is not None)
     model.fitted_ = replace(fitted, columns=columns)
     model.n_features_in_, names = columns.n_columns, columns.names
     if columns.encoder is not None:
@@ -155,7 +157,12 @@ def from_content(content: Content) -> Any:
         model.feature_names_in_ = np.array(names, dtype=object)
     if classifier is not None:
         check_class_weight(classifier.class_weight)
-        classifier.classes_, classifier.probability_map_ = read_classifier(document, shelf, fitted.n_outputs)
+        stored = read_classifier(document, shelf, fitted.n_outputs)
+        classifier.classes_, classifier.probability_map_ = stored.classes, stored.mapping
+        if stored.class_weights is not None:
+            classifier.class_weights_ = stored.class_weights
+        elif classifier.class_weight is None:
+            classifier.class_weights_ = np.ones(len(stored.classes))
         classifier.regressor_, classifier.n_features_in_ = model, model.n_features_in_
         if names is not None:
             classifier.feature_names_in_ = model.feature_names_in_
@@ -241,11 +248,13 @@ def _as_ensemble(fitted: FittedNetworks) -> FittedNetworks:
     return replace(fitted, solved=replace(fitted.solved, solution=replace(fitted.solved.solution, error_history=error)))
 
 
-def _with_extras(fitted: FittedNetworks, document: dict[str, Any]) -> Columns:
+def _with_extras(fitted: FittedNetworks, document: dict[str, Any], has_labels: bool) -> Columns:
     """The columns with their encoder and the names of targets, where a file has them."""
     data = field(document, "data", dict, type(None))
     if data is not None:
         _check_target_names(data, fitted.n_outputs)
+        if has_labels != isinstance(data.get("label"), str):
+            raise damaged(f"'label' in its metadata is {shown(data.get('label'))}, not the column of labels, if any")
     encoder = field(document, "encoder", dict, type(None))
     if encoder is None:
         return replace(fitted.columns, data=data)

@@ -81,6 +81,8 @@ class ModelSummary:
     target_names : tuple of str or None
     encoder : str or None
         Its encoder in a few words.
+    classes : tuple or None
+        Of a classifier, in their order.
     """
 
     estimator: str
@@ -99,6 +101,7 @@ class ModelSummary:
     n_outputs: int
     target_names: tuple[str, ...] | None
     encoder: str | None
+    classes: tuple[Any, ...] | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -160,6 +163,7 @@ def _summary(named: Any, n_bytes: int) -> ModelSummary:
         n_outputs=fitted.n_outputs,
         target_names=_target_names(columns.data),
         encoder=None if encoder is None else str(encoder),
+        classes=tuple(named.classes_.tolist()) if isinstance(named, SCNEClassifier) else None,
     )
 
 
@@ -184,7 +188,8 @@ def _group(fitted: FittedNetworks, member: Member) -> GroupSummary:
 
 def _target_names(data: dict[str, Any] | None) -> tuple[str, ...] | None:
     """Names under any of the keys by which the description of a model's data may call them."""
-    for key in ("target_names", "targets", "target"):
+    # Of a classifier the targets are indicators, made of one column.
+    for key in ("label", "target_names", "targets", "target"):
         names = None if data is None else data.get(key)
         if names is not None:
             return (names,) if isinstance(names, str) else tuple(str(name) for name in names)

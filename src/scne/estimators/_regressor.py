@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from scne.estimators._attributes import FittedAttributes
 from scne.estimators._leaving import Leaving
 from scne.estimators._scores import scored
-from scne.estimators.inputs._dask import predict_lazily
 from scne.estimators.inputs._data import (
     GivenRows,
     all_or_nothing,
@@ -25,7 +24,8 @@ from scne.estimators.inputs._data import (
     is_dask_collection,
     is_file_rows,
 )
-from scne.estimators.inputs._files import predict_files
+from scne.estimators.inputs._files import check_numeric_targets, predict_files
+from scne.estimators.inputs._lazy import predict_lazily
 from scne.estimators.inputs._rows_to_shuffle import rows_to_shuffle
 from scne.estimators.inputs._types import RandomState, Table
 from scne.explain import Described, PermutationImportances, paragraph, permutation_importances, shares, total_effects
@@ -139,6 +139,8 @@ class FittedRegressor(FittedAttributes, Leaving, MultiOutputMixin, RegressorMixi
         check_choice("precision", self.precision, PRECISIONS)
         seed, files = draw_seed(self.random_state), is_file_rows(given.X)
         self._check_given(given)
+        if files:
+            check_numeric_targets(given.X)
         if checkpoint is not None:
             check_fixed_seed(self.random_state)
             if is_dask_collection(given.X):
@@ -170,6 +172,8 @@ class FittedRegressor(FittedAttributes, Leaving, MultiOutputMixin, RegressorMixi
         if files:
             note = None if memory is None else memory.note(data.search.n_rows)
             facts: dict[str, Any] = {"target_names": list(given.X.target_names)}
+            if given.X.labels is not None:
+                facts["label"] = given.X.labels.field.name
             if note is not None:
                 facts["search_rows"] = data.search.n_rows
             columns = replace(self.fitted_.columns, data=facts)
@@ -218,7 +222,7 @@ class FittedRegressor(FittedAttributes, Leaving, MultiOutputMixin, RegressorMixi
             widths = half_widths(self.calibration_, interval)
             return around(self.predict(X), widths, flat)
         if is_dask_collection(X):
-            return predict_lazily(self, X)
+            return predict_lazily(self, X, widths=() if flat else (self.n_outputs_,))
         if is_file_rows(X):
             outputs = predict_files(self, X)
         else:

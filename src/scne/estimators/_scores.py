@@ -7,6 +7,9 @@ weights are a few numbers for each row, so they are brought here; the rows thems
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from scne.estimators.inputs._data import is_dask_collection
 from scne.rows import Array, is_foreign, to_numpy
 
 
@@ -36,7 +39,7 @@ def scored(
     >>> scored(accuracy_score, lambda X: X, [True], [True], None) is None
     True
     """
-    if not any(is_foreign(given) for given in (X, y, sample_weight)):
+    if not any(is_foreign(given) or is_dask_collection(given) for given in (X, y, sample_weight)):
         return None
     given = (_here(one) for one in (y, predict(X), sample_weight))
     targets, predictions, weights = given
@@ -44,4 +47,5 @@ def scored(
 
 
 def _here(values: Array) -> Any:
-    return to_numpy(values) if is_foreign(values) else values
+    # NumPy computes what Dask has only promised.
+    return to_numpy(values) if is_foreign(values) else np.asarray(values) if is_dask_collection(values) else values

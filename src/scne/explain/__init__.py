@@ -3,13 +3,14 @@
 from scne.explain._decomposition import error_decomposition
 from scne.explain._group_importances import GroupImportances, group_importances
 from scne.explain._paragraph import Described, paragraph
-from scne.explain._permutation import ErrorRises, PermutationImportances, permutation_importances
+from scne.explain._permutation import ErrorRises, Measure, PermutationImportances, permutation_importances
 from scne.explain._sensitivity import shares, total_effects
 
 __all__ = [
     "Described",
     "ErrorRises",
     "GroupImportances",
+    "Measure",
     "PermutationImportances",
     "error_decomposition",
     "group_importances",

@@ -1,7 +1,8 @@
 """How much a fitted model's error rises when a column no longer belongs to its row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,20 @@ from scne.passes import Engine, ThreadEngine, announce
 from scne.rows import Array, ArrayRows
 
 Name = str | int
+# Errors (k,) of outputs (n, q) for rows.
+Errors = Callable[[NDArray[np.float64], ArrayRows], NDArray[np.float64]]
+
+
+class Measure(NamedTuple):
+    """A name for people, and one error (1,) of outputs for rows."""
+
+    name: str
+    errors: Errors
 
 
 @dataclass(frozen=True, eq=False)
 class ErrorRises:
-    """How the root mean squared error rose, in units of y, each time that some columns were shuffled.
+    """How the root mean squared error rose, in units of y, or the log loss, each time that some columns were shuffled.
 
     Attributes
     ----------
@@ -47,31 +57,42 @@ class PermutationImportances:
     Attributes
     ----------
     error : float, or ndarray of shape (n_outputs,) as y was
-        Root mean squared error on the rows as they are, in units of y.
+        Root mean squared error on the rows as they are, in units of y; of a classifier the log loss.
     columns : ErrorRises
         Each column of the input by itself; for a model fitted on files the columns of the files.
     groups : ErrorRises
         All columns of a group together. Groups of all columns are left out.
     n_rows : int
         Rows that were used.
+    measure : {"RMSE", "log loss"}
+        What the errors are.
     """
 
     error: float | NDArray[np.float64]
     columns: ErrorRises
     groups: ErrorRises
     n_rows: int
+    measure: str = "RMSE"
 
 
 def permutation_importances(
-    model: FittedNetworks, rows: ArrayRows, n_repeats: int, generator: np.random.RandomState, threads: int
+    model: FittedNetworks,
+    rows: ArrayRows,
+    n_repeats: int,
+    generator: np.random.RandomState,
+    threads: int,
+    measure: Measure | None = None,
 ) -> PermutationImportances:
-    """Shuffle every column and every group of a fitted model's input, `n_repeats` times each."""
-    flat = model.columns.flat_target
+    """Shuffle every column and every group of a fitted model's input, `n_repeats` times each.
+
+    `measure` gives one error for all outputs; None is the root mean squared error of each.
+    """
+    flat = measure is not None or model.columns.flat_target
     columns, groups = _columns(model.columns), _groups(model.columns)
     with ThreadEngine(threads) as engine:
-        shuffled = _ShuffledRows(model, rows, engine)
+        shuffled = _ShuffledRows(model, rows, engine, root_mean_squares if measure is None else measure.errors)
         total = len(columns) + len(groups)
-        rises = np.empty((total, n_repeats, model.n_outputs))
+        rises = np.empty((total, n_repeats, len(shuffled.whole)))
         for place, positions in enumerate([*columns.values(), *groups.values()]):
             for repeat in range(n_repeats):
                 rises[place, repeat] = shuffled.error(positions, generator.permutation(rows.n_rows)) - shuffled.whole
@@ -83,21 +104,23 @@ def permutation_importances(
         ErrorRises(tuple(columns), rises[: len(columns)]),
         ErrorRises(tuple(groups), rises[len(columns) :]),
         rows.n_rows,
+        "RMSE" if measure is None else measure.name,
     )
 
 
 class _ShuffledRows:
     """Errors of a model on rows of which some columns are shuffled; networks that do not see them are not run again."""
 
-    def __init__(self, model: FittedNetworks, rows: ArrayRows, engine: Engine) -> None:
+    def __init__(self, model: FittedNetworks, rows: ArrayRows, engine: Engine, errors: Errors) -> None:
         self._layers, self._weights = model.terms()
+        self._errors = errors
         self._scaling, self._rows, self._engine = model.target_scaling, rows, engine
         self._inputs = np.array(rows.inputs)
         self._outputs = [self._output(m) for m in range(len(self._layers))]
         self.whole = self._error(self._outputs)
 
     def error(self, columns: NDArray[np.intp], order: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Root mean squared error (q,) with some columns taken from the rows in another order."""
+        """The error with some columns taken from the rows in another order."""
         self._inputs[:, columns] = self._rows.inputs[np.ix_(order, columns)]
         seen = [bool(np.isin(columns, layer.columns).any()) for layer in self._layers]
         outputs = [self._output(m) if sees else self._outputs[m] for m, sees in enumerate(seen)]
@@ -108,8 +131,13 @@ class _ShuffledRows:
         return mean_output(self._inputs, [self._layers[member]], [self._weights[member]], self._engine)
 
     def _error(self, outputs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-        predictions = self._scaling.undo(sum(outputs) / len(outputs))
-        return np.sqrt(np.average(np.square(predictions - self._rows.targets), axis=0, weights=self._rows.weights))
+        return self._errors(self._scaling.undo(sum(outputs) / len(outputs)), self._rows)
+
+
+def root_mean_squares(outputs: NDArray[np.float64], rows: ArrayRows) -> NDArray[np.float64]:
+    """Root mean squared error of each output, shape (q,)."""
+    assert rows.targets is not None
+    return np.sqrt(np.average(np.square(outputs - rows.targets), axis=0, weights=rows.weights))
 
 
 def _columns(columns: Columns) -> Mapping[Name, NDArray[np.intp]]:

@@ -56,7 +56,6 @@ from scne.fitting._probabilities import (
     ProbabilityMap,
     decisions,
     fit_map,
-    one_hot,
     probabilities,
 )
 from scne.fitting._training import TrainingData
@@ -134,7 +133,6 @@ __all__ = [
     "half_widths",
     "keeping",
     "mean_output",
-    "one_hot",
     "open_engine",
     "physical_memory",
     "placed",

@@ -25,7 +25,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import log_softmax, softmax
 
 from scne.passes import single_threaded_blas
-from scne.rows import Array, like, namespace_of
+from scne.rows import Array, like, namespace_of, one_hot
 
 # w of s(f): below a few times this an output says no more than "improbable".
 OUTPUT_SOFTNESS = 0.02
@@ -106,20 +106,6 @@ def decisions(scores: Array) -> Array:
     xp = namespace_of(scores)
     shifted = scores - xp.max(scores, axis=1, keepdims=True)
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=1, keepdims=True))
-
-
-def one_hot(codes: NDArray[np.intp], n_classes: int) -> NDArray[np.float64]:
-    """Targets of classes 0 to K-1: shape (n,) of -1 and +1 for two classes, and else (n, K) of 0 and 1.
-
-    Examples
-    --------
-    >>> one_hot(np.array([1, 0]), 2), one_hot(np.array([2, 0]), 3)
-    (array([ 1., -1.]), array([[0., 0., 1.],
-           [1., 0., 0.]]))
-    """
-    if n_classes == 2:
-        return np.where(codes == 1, 1.0, -1.0)
-    return np.equal.outer(codes, np.arange(n_classes)).astype(np.float64)
 
 
 def class_outputs(outputs: Array) -> Array:

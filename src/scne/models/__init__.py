@@ -15,7 +15,7 @@ from scne.models.export._classes import class_map
 from scne.models.export._onnx import to_onnx
 from scne.models.export._plan import ExportPlan, export_plan
 from scne.models.export._python_source import to_python
-from scne.models.file._classifier import read_classifier, store_classifier
+from scne.models.file._classifier import StoredClassifier, read_classifier, store_classifier
 from scne.models.file._container import FORMAT_VERSION, Content
 from scne.models.file._files import read_content, write_content
 from scne.models.file._networks import MOST_COLUMNS, read_networks, store_networks
@@ -29,6 +29,7 @@ __all__ = [
     "ExportPlan",
     "ModelFileError",
     "Shelf",
+    "StoredClassifier",
     "Unreadable",
     "Unstorable",
     "class_map",

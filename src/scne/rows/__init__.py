@@ -44,6 +44,7 @@ from scne.rows._dates import (
 from scne.rows._groups import resolve_groups
 from scne.rows._groups_file import read_groups
 from scne.rows._identity import identity_of_files
+from scne.rows._indicators import codes_of_targets, one_hot
 from scne.rows._paths import irregular
 from scne.rows._release import release_memory
 from scne.rows._row_weights import (
@@ -70,9 +71,11 @@ if TYPE_CHECKING:
     from scne.rows._file_parts import FileFacts
     from scne.rows._files import FileRows
     from scne.rows._frames import array_table, frame_names, frame_pieces, frame_table, has_only_numbers
+    from scne.rows._labels import Label, check_label_type, class_array, class_codes, totals_by_label
     from scne.rows._opening import open_rows
     from scne.rows._reading_cost import reading_cost
     from scne.rows._sample import RowSample, SampleDrawer, row_keys, sample_positions
+    from scne.rows._schemas import is_numeric
     from scne.rows._tables import RawRows, TableRows
 
 # Loading pyarrow's readers takes half a second, and whoever fits arrays does not need them.
@@ -82,21 +85,27 @@ _WITH_ARROW = {
     "EncoderLearner": "_encoder_learner",
     "FileFacts": "_file_parts",
     "FileRows": "_files",
+    "Label": "_labels",
     "RawRows": "_tables",
     "RowSample": "_sample",
     "SampleDrawer": "_sample",
     "TableRows": "_tables",
     "array_table": "_frames",
+    "check_label_type": "_labels",
+    "class_array": "_labels",
+    "class_codes": "_labels",
     "encoded_rows": "_encoded",
     "frame_names": "_frames",
     "frame_pieces": "_frames",
     "frame_table": "_frames",
     "has_only_numbers": "_frames",
+    "is_numeric": "_schemas",
     "numbers": "_batches",
     "open_rows": "_opening",
     "reading_cost": "_reading_cost",
     "row_keys": "_sample",
     "sample_positions": "_sample",
+    "totals_by_label": "_labels",
 }
 
 # How the inputs of a network are scaled.
@@ -123,6 +132,7 @@ __all__ = [
     "FileFacts",
     "FileRows",
     "InputScaling",
+    "Label",
     "RampScaling",
     "RawRows",
     "RowBlock",
@@ -139,7 +149,11 @@ __all__ = [
     "array_table",
     "ascending",
     "cast",
+    "check_label_type",
     "check_weight_size",
+    "class_array",
+    "class_codes",
+    "codes_of_targets",
     "column_statistics",
     "content_keys",
     "counted",
@@ -155,6 +169,7 @@ __all__ = [
     "is_foreign",
     "is_frame",
     "is_lazy",
+    "is_numeric",
     "is_numpy",
     "keys_in_numpy",
     "learn_dated_scaling",
@@ -165,6 +180,7 @@ __all__ = [
     "listed",
     "namespace_of",
     "numbers",
+    "one_hot",
     "open_rows",
     "other_places",
     "plausible_dates",
@@ -176,6 +192,7 @@ __all__ = [
     "sample_positions",
     "stacked",
     "to_numpy",
+    "totals_by_label",
     "weight_facts",
     "whole_dates",
 ]

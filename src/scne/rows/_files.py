@@ -5,11 +5,12 @@ rows out in batches of one length, whatever the files' own parts are.
 """
 
 import copy
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from scne.rows._arrays import MOST
 from scne.rows._batches import numbers, only_first, rechunked
@@ -18,8 +19,9 @@ from scne.rows._csv_format import CsvFormat
 from scne.rows._data_error import DataError, no_such_column
 from scne.rows._file_parts import READ_FAILURES, FilePart, unreadable
 from scne.rows._formats import FileFormat
+from scne.rows._labels import Label, LabelColumn, label_column, labelled_chunks
 from scne.rows._row_weights import WeightScale
-from scne.rows._schemas import UnifiedColumns, kind_of
+from scne.rows._schemas import UnifiedColumns, is_numeric, kind_of
 from scne.rows._settled_types import KnowsColumns, settled_types
 from scne.rows._type_changes import converted, family, without_marks
 
@@ -39,6 +41,8 @@ class FileRows:
     schema : pyarrow.Schema
         The columns that are read, with the types that `batches` gives them.
     target_names, input_names, key_names : tuple of str
+    labels : LabelColumn or None
+        How a column of labels is read as indicators of classes; None where targets are read as they are.
     weight_name : str or None
     weight_scale : WeightScale or None
         What the weights that are read are brought to; None leaves them as they are in the files.
@@ -82,6 +86,7 @@ class FileRows:
         self.key_names = roles.keys
         self.weight_name = roles.weight
         self.weight_scale: WeightScale | None = None
+        self.labels: LabelColumn | None = None
         self.groups = roles.groups
         self.guessed_groups = roles.guessed
         self._format = file_format
@@ -156,6 +161,21 @@ class FileRows:
             scaled.weight_name = None
         return scaled
 
+    def with_labels(self, classes: Sequence[Label], class_weights: NDArray[np.float64] | None = None) -> "FileRows":
+        """The same rows, whose target is read as indicators of its classes, and whose weights count their class."""
+        (name,) = self.target_names
+        labelled = copy.copy(self)
+        labelled.labels = label_column(self.schema, name, classes, class_weights, self.weight_name)
+        labelled.target_names, labelled.weight_name = labelled.labels.indicators, labelled.labels.weight_name
+        labelled.schema = labelled.labels.schema(self.schema)
+        return labelled
+
+    def label_type(self) -> pa.DataType:
+        """The type of the target in the files themselves: numbers of CSV files are read as float64 in any case."""
+        (name,) = self.target_names
+        found, read = self._unified.types[name], self.schema.field(name).type
+        return found if pa.types.is_integer(found) and pa.types.is_floating(read) and name in self._written else read
+
     def check_unchanged(self) -> None:
         """Raise when a file is no longer the one that was opened: several passes must see the same rows."""
         for facts in self.files:
@@ -194,10 +214,24 @@ class FileRows:
             if name not in self.schema.names:
                 raise no_such_column(name, "to be read", self.path, self.schema.names)
         self.check_unchanged()
-        schema = pa.schema([self.schema.field(name) for name in names])
+        schema = pa.schema(self._stored_fields(names))
         read_rows = rows * max(1, min(_READ_ROWS, _READ_NUMBERS // max(1, len(names))) // rows)
         stream = self._chunks(schema, read_rows, start)
+        if self.labels is not None:
+            stream = labelled_chunks(stream, self.labels, names, start, self.path, self.place)
         return rechunked(stream if stop is None else only_first(stream, stop - start), rows)
+
+    def _stored_fields(self, names: list[str]) -> list[pa.Field]:
+        """The columns of the files from which those of these names are made."""
+        if self.labels is None:
+            return [self.schema.field(name) for name in names]
+        label = self.labels.field
+        return [label if name == label.name else self.schema.field(name) for name in self.labels.stored_names(names)]
+
+    @property
+    def _stored_targets(self) -> tuple[str, ...]:
+        """The columns of the files that hold the targets."""
+        return self.target_names if self.labels is None else (self.labels.field.name,)
 
     def _chunks(self, schema: pa.Schema, rows: int, start: int) -> Iterator[pa.RecordBatch]:
         """Rows from `start` on in pieces that lie in one file each."""
@@ -262,11 +296,12 @@ class FileRows:
         return chunk.set_column(place, pa.field(self.weight_name, pa.float64()), pa.array(weights))
 
     def _check_values(self, path: Path, first_row: int, chunk: pa.RecordBatch) -> None:
-        checked = self.target_names if self.weight_name is None else (*self.target_names, self.weight_name)
+        targets = self._stored_targets
+        checked = targets if self.weight_name is None else (*targets, self.weight_name)
         for name in checked:
             if name in chunk.schema.names:
-                values = numbers(chunk.column(name))
-                role = "target" if name in self.target_names else "weight"
+                values = _checkable(chunk.column(name))
+                role = "target" if name in targets else "weight"
                 unfit = ~np.isfinite(values)
                 if unfit.any():
                     self._refuse(path, first_row, role, name, values, unfit)
@@ -287,3 +322,10 @@ class FileRows:
             f"The {role} column {name!r} of {path} has {what} values: the first in row {first_row + first + 1:,}, "
             f"{count:,} among the {len(values):,} rows read with it; remove or complete these rows."
         )
+
+
+def _checkable(column: pa.Array) -> NDArray[np.float64]:
+    """A target or weight as numbers; of labels that are none only whether they are there."""
+    if is_numeric(column.type):
+        return numbers(column)
+    return np.where(np.asarray(column.is_null()), np.nan, 0.0)

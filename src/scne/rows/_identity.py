@@ -33,7 +33,7 @@ def identity_of_files(rows: "FileRows") -> dict[str, Any]:
     total = sum(facts.size for facts in rows.files)
     stretches = None if total <= _WHOLE_BYTES else max(2, _MOST_STRETCHES // len(rows.files))
     files = [[os.path.realpath(facts.path), facts.size, facts.mtime_ns] for facts in rows.files]
-    return {
+    identity = {
         "data files": _hashed(files),
         "data content": _hashed([_content(facts.path, facts.size, stretches) for facts in rows.files]),
         "target": list(rows.target_names),
@@ -45,6 +45,10 @@ def identity_of_files(rows: "FileRows") -> dict[str, Any]:
         # Where it is little, fewer rows are searched.
         "memory": rows.memory_budget,
     }
+    if rows.labels is not None:
+        weights = rows.labels.class_weights
+        identity["class weights"] = None if weights is None else [weight.hex() for weight in weights.tolist()]
+    return identity
 
 
 def _content(path: Path, size: int, stretches: int | None) -> str:

@@ -40,7 +40,8 @@ def open_rows(
     ----------
     path : path
     target : str, sequence of str, or None
-        Column or columns to predict; None for rows to predict on.
+        Column or columns to predict, numbers for regressors; `SCNEClassifier` takes one of text, true or false, or
+        whole numbers. None for rows to predict on.
     groups : mapping of name to columns, or None
         Names or patterns such as ``"timbre_cov_*"``. Columns in no group are inputs all the same; `ignore` leaves
         columns out. None guesses groups from what the column names have in common, and `FileRows.guessed_groups` says
@@ -113,7 +114,7 @@ def open_rows(
         written=written,
         fitted=fitted,
     )
-    _check_numeric(path, schema, roles)
+    _check_weight(path, schema, roles.weight)
     if all(part.n_rows == 0 for part in parts):
         raise DataError(f"{path} holds no rows.")
     undeclared = undeclared if text_files else []
@@ -158,11 +159,10 @@ def _check_kinds(path: Path, names: list[str], kinds: Mapping[str, str]) -> None
             raise no_such_column(name, f"kind {kind!r}", path, names)
 
 
-def _check_numeric(path: Path, schema: pa.Schema, roles: ColumnRoles) -> None:
-    """Refuse targets and weights that are no numbers."""
-    for name in (*roles.targets, *_names(roles.weight)):
-        if not is_numeric(schema.field(name).type):
-            raise DataError(
-                f"The {'target' if name in roles.targets else 'weight'} column {name!r} of {path} holds values of type "
-                f"{schema.field(name).type}, but it must hold numbers."
-            )
+def _check_weight(path: Path, schema: pa.Schema, weight: str | None) -> None:
+    """Refuse weights that are no numbers."""
+    if weight is not None and not is_numeric(schema.field(weight).type):
+        raise DataError(
+            f"The weight column {weight!r} of {path} holds values of type {schema.field(weight).type}, but it must "
+            "hold numbers."
+        )

@@ -174,7 +174,14 @@ def stray_target(role: str, column: str, path: str | Path, strays: StrayTexts) -
     values = f": {_with_places(strays, _row)}" if strays.rows else ""
     return DataError(
         f"The {role} column {column!r} of {path} must hold numbers in every row, but it has texts that are none"
-        f"{values}; correct or remove these rows."
+        f"{values}; correct or remove these rows{_as_labels(column) if role == 'target' else ''}."
+    )
+
+
+def _as_labels(column: str) -> str:
+    return (
+        f", or, if it holds labels of classes, fit with --kind {column}=category (in Python kinds={{{_quoted(column)}: "
+        '"category"})'
     )
 
 

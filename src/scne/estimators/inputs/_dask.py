@@ -1,8 +1,7 @@
 """Dask arrays and data frames at the door: how they become rows on a cluster, and lazy predictions."""
 
-import copy
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,12 +13,11 @@ from sklearn.base import BaseEstimator
 from scne.estimators.inputs._data import (
     FitColumns,
     GivenRows,
-    check_prediction_inputs,
     gap_sentence,
     is_dask_collection,
     watched_rows,
 )
-from scne.estimators.inputs._weight_scale import scaled_collection
+from scne.estimators.inputs._weight_scale import SettledWeights, scaled_collection
 from scne.fitting import BlockStatistics, TrainingData, block_statistics, combined_statistics, refuse_unfit_arrays
 from scne.passes import (
     Cluster,
@@ -29,14 +27,11 @@ from scne.passes import (
     array_stripes,
     check_client,
     computed,
-    single_threaded_blas,
 )
 from scne.rows import MOST, Array, ArrayRows, RowBlock, WeightScale, stacked
 
 if TYPE_CHECKING:
     from distributed import Client
-
-    from scne.estimators._regressor import FittedRegressor
 
 
 @dataclass(frozen=True)
@@ -94,18 +89,20 @@ def look_through(
     if n_rows < 2:
         raise ValueError(f"X has {n_rows} row(s), but a fit needs at least 2 rows to learn from.")
     ends = aligned_ends(inputs.chunks[0])
-    targets = _aligned("y", y, n_rows, ends, cluster)
+    targets = aligned("y", y, n_rows, ends, cluster)
     flat = targets.ndim == 1
-    weights = None if sample_weight is None else _aligned("sample_weight", sample_weight, n_rows, ends, cluster)
+    settled = sample_weight if isinstance(sample_weight, SettledWeights) else None
+    given = sample_weight if settled is None else settled.values
+    weights = None if given is None else aligned("sample_weight", given, n_rows, ends, cluster)
     if targets.ndim > 2:
         raise ValueError(f"y has {targets.ndim} dimensions, but it must have one or two.")
     if weights is not None and weights.ndim != 1:
         raise ValueError(f"sample_weight has {weights.ndim} dimensions, but it must have one.")
-    weight_scale = None
-    if weights is not None:
-        weights, weight_scale = scaled_collection(weights, _weight_type(sample_weight), cluster, known_scale)
-    parts = [_blocks(_recut(inputs, ends)), _blocks(targets[:, None] if flat else targets)]
-    parts.append([None] * len(ends) if weights is None else _blocks(weights))
+    weight_scale = None if settled is None else settled.scale
+    if weights is not None and settled is None:
+        weights, weight_scale = scaled_collection(weights, weight_type(sample_weight), cluster, known_scale)
+    parts = [blocks(_recut(inputs, ends)), blocks(targets[:, None] if flat else targets)]
+    parts.append([None] * len(ends) if weights is None else blocks(weights))
     partitions = tuple(
         Partition(start, stop, columns)
         for (start, stop), columns in zip(pairwise([0, *ends]), zip(*parts, strict=True), strict=True)
@@ -206,13 +203,14 @@ def _refuse_gaps(looks: list[_Look], n_rows: int, names: list[str] | None) -> No
             raise ValueError(gap_sentence(argument, first.what, first.column, known, count, n_rows, first.row))
 
 
-def _is_frame(X: Array) -> bool:
+def is_dask_frame(X: Array) -> bool:
+    """Whether a Dask collection is a data frame or a series."""
     return hasattr(X, "map_partitions") and hasattr(X, "to_delayed") and hasattr(X, "dtypes")
 
 
 def _frame_columns(X: Array) -> list[str] | None:
     """Names of a frame's columns, when all of them are text as scikit-learn wants them; its columns must be numbers."""
-    if not _is_frame(X) or X.ndim != 2:
+    if not is_dask_frame(X) or X.ndim != 2:
         return None
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
@@ -244,7 +242,7 @@ def _as_array(name: str, values: Array, cluster: Cluster | None) -> Any:
         if pieces.size != len(pieces):
             raise ValueError(f"{name} has chunks of unknown length and of some columns; call {name}.rechunk first.")
         pieces = list(pieces.ravel())
-    elif _is_frame(values):
+    elif is_dask_frame(values):
         kinds = list(values.dtypes) if values.ndim == 2 else [values.dtype]
         if any(getattr(kind, "kind", "O") not in "biuf" for kind in kinds):
             raise ValueError(f"{name} holds values that are no numbers: its types are {[str(k) for k in kinds]}.")
@@ -275,11 +273,12 @@ def _float_type(kinds: list[Any]) -> Any:
     return np.dtype(np.float32) if all(str(kind).lower() == "float32" for kind in kinds) else np.dtype(np.float64)
 
 
-def _weight_type(sample_weight: Array | None) -> Any:
+def weight_type(sample_weight: Array | None) -> Any:
+    """The precision of weights as they were given."""
     return _float_type([getattr(sample_weight, "dtype", np.float64)])
 
 
-def _aligned(name: str, values: Array, n_rows: int, ends: list[int], cluster: Cluster | None) -> Any:
+def aligned(name: str, values: Array, n_rows: int, ends: list[int], cluster: Cluster | None) -> Any:
     """Targets or weights in float64, cut like the inputs; small enough to be passed from memory, too."""
     import dask.array as da
 
@@ -313,41 +312,6 @@ def _recut(array: Array, ends: list[int]) -> Any:
     return array if array.chunks == chunks else array.rechunk(chunks, method="tasks")
 
 
-def _blocks(array: Array) -> list[Any]:
+def blocks(array: Array) -> list[Any]:
+    """The chunks of a Dask array, delayed."""
     return list(array.to_delayed().ravel())
-
-
-def predict_lazily(model: "FittedRegressor", X: Array) -> Any:
-    """Predictions for a Dask array or frame as a Dask array of float64, cut like X; nothing is computed yet.
-
-    Chunks of a frame, whose lengths Dask does not know, stay of unknown length.
-    """
-    import dask
-    import dask.array as da
-
-    if _is_frame(X):
-        pieces = X.to_delayed()
-        lengths: Any = [np.nan] * len(pieces)
-        check_prediction_inputs(model, X._meta_nonempty, model.fitted_.columns)
-    elif isinstance(X, da.Array) and X.ndim == 2:
-        if X.numblocks[1] > 1:
-            raise ValueError(f"X is cut into {X.numblocks[1]} chunks of columns; pass X.rechunk({{1: -1}}).")
-        pieces, lengths = _blocks(X), X.chunks[0]
-        check_prediction_inputs(model, np.zeros((1, X.shape[1])), model.fitted_.columns)
-    else:
-        raise TypeError(f"X is a {type(X).__name__}, but it must be a Dask array of two dimensions or a data frame.")
-    lean = copy.copy(model)
-    # The Gram matrix is no part of a prediction and may be larger than all the rest.
-    lean.fitted_, lean.n_jobs = replace(model.fitted_, sums=None, held_out=None), 1
-    shared = dask.delayed(lean, pure=False, traverse=False)
-    widths = () if model.fitted_.columns.flat_target else (model.n_outputs_,)
-    outputs = []
-    for piece, length in zip(pieces, lengths, strict=True):
-        said = dask.delayed(_predict_piece)(shared, piece, widths)
-        outputs.append(da.from_delayed(said, (length, *widths), dtype=np.float64))
-    return da.concatenate(outputs, allow_unknown_chunksizes=True)
-
-
-def _predict_piece(model: "FittedRegressor", piece: Array, widths: tuple[int, ...]) -> Array:
-    with single_threaded_blas():
-        return model.predict(piece) if len(piece) else np.empty((0, *widths))

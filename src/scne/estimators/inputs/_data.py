@@ -325,7 +325,7 @@ def _checked_weights(
     if sample_weight is None:
         return None, None
     if isinstance(sample_weight, SettledWeights):
-        return sample_weight.values, None
+        return sample_weight.values, sample_weight.scale
     held = np.asarray(sample_weight)
     if held.ndim and not held.any():
         raise ValueError("sample_weight is zero for every row; at least one row must count (non-zero weight).")

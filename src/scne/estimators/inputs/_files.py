@@ -34,9 +34,10 @@ from scne.passes import (
     rows_on_cluster,
     stripe_rows,
 )
-from scne.rows import Array, ArrayRows, FeatureGroup, RowSource, release_memory
+from scne.rows import Array, ArrayRows, DataError, FeatureGroup, RowSource, release_memory
 
 if TYPE_CHECKING:
+    from scne.estimators._class_predictions import ClassPredictions
     from scne.estimators._regressor import FittedRegressor
     from scne.rows import Encoder, EncoderLearner, FileRows
 
@@ -65,6 +66,33 @@ class LearnedFiles:
     statistics: BlockStatistics
 
 
+def check_files_alone(given: GivenRows) -> None:
+    """Refuse targets, weights or validation rows beside files, and files without a target."""
+    for name in ("y", "sample_weight", "X_val", "y_val"):
+        if getattr(given, name) is not None:
+            raise ValueError(
+                f"{name} was passed beside rows in files; open_rows names the target and weight columns, and "
+                "validation rows are held out with validation_fraction."
+            )
+    if not given.X.target_names:
+        raise ValueError(
+            f"The rows of {given.X.path} were opened without a target; pass open_rows(..., target=COLUMN)."
+        )
+
+
+def check_numeric_targets(files: "FileRows") -> None:
+    """Refuse targets that are no numbers, which only a classifier takes."""
+    from scne.rows import is_numeric
+
+    for name in files.target_names:
+        type_ = files.schema.field(name).type
+        if not is_numeric(type_):
+            raise DataError(
+                f"The target column {name!r} of {files.path} holds values of type {type_}, but a regressor predicts "
+                "numbers; to predict classes use SCNEClassifier (scne fit --classify)."
+            )
+
+
 def training_files(
     estimator: BaseEstimator,
     given: GivenRows,
@@ -74,15 +102,8 @@ def training_files(
     plan: MemoryPlan | None,
 ) -> TrainingData:
     """Rows of files, of which a first pass learns the encoder and draws the sample, for a fit."""
-    for name in ("y", "sample_weight", "X_val", "y_val"):
-        if getattr(given, name) is not None:
-            raise ValueError(
-                f"{name} was passed beside rows in files; open_rows names the target and weight columns, and "
-                "validation rows are held out with validation_fraction."
-            )
+    check_files_alone(given)
     files = given.X
-    if not files.target_names:
-        raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
     cluster = None if given.client is None else check_client(given.client)
     files = scaled_files(files, cluster)
     threads = check_threads(estimator.n_jobs) if plan is None else plan.threads
@@ -289,8 +310,15 @@ def _source(files: "FileRows", encoder: "Encoder", cluster: Cluster | None) -> R
     return encoded_rows(files, encoder) if cluster is None else rows_on_cluster(files, encoder, cluster)
 
 
-def predict_batches(model: "FittedRegressor", files: "FileRows") -> Iterator[tuple[Any, NDArray[np.float64]]]:
-    """Record batches of files with a fitted model's predictions (n, q) for them, in the order of the rows."""
+def predict_batches(
+    model: "FittedRegressor | ClassPredictions", files: "FileRows"
+) -> Iterator[tuple[Any, NDArray[np.float64]]]:
+    """Record batches of files with a fitted model's outputs (n, q) for them, in the order of the rows.
+
+    They are the predictions of a regressor; those of a classifier become probabilities by `probability_map_`.
+    """
+    if not hasattr(model, "encoder_"):
+        raise ValueError("This model was fitted on arrays, not on files, and does not know the columns of files.")
     files = files.read_as(model.encoder_)
     total = files.count_rows()
     rows = stripe_rows(total)
@@ -305,8 +333,6 @@ def predict_batches(model: "FittedRegressor", files: "FileRows") -> Iterator[tup
 
 def predict_files(model: "FittedRegressor", files: "FileRows") -> NDArray[np.float64]:
     """Predictions (n, q) of all rows of files."""
-    if not hasattr(model, "encoder_"):
-        raise ValueError("This model was fitted on arrays, not on files, and does not know the columns of files.")
     return np.concatenate([outputs for _, outputs in predict_batches(model, files)])
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from scne.estimators.inputs._dask import look_through
 from scne.estimators.inputs._data import CheckedRows, GivenRows, checked_rows, is_dask_collection, is_file_rows
+from scne.estimators.inputs._files import check_numeric_targets
 from scne.estimators.inputs._weight_scale import scaled_files
 from scne.fitting import LaterRows
 from scne.passes import stripe_rows
@@ -75,6 +76,7 @@ def _later_files(
             raise ValueError(f"{name} was passed beside rows in files; open_rows names the target and weight columns.")
     if not hasattr(model, "encoder_"):
         raise ValueError("This model was fitted on arrays, not on files, and does not know the columns of files.")
+    check_numeric_targets(files)
     known = tuple(model.data_["target_names"])
     if tuple(files.target_names) != known:
         raise ValueError(

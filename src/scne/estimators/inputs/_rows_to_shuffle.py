@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scne.estimators.inputs._data import checked_rows, is_dask_collection, is_file_rows
+from scne.estimators.inputs._files import check_numeric_targets
 from scne.passes import stripe_rows
 from scne.rows import Array, ArrayRows, SampledRows
 
@@ -23,11 +24,7 @@ def rows_to_shuffle(
 ) -> ArrayRows:
     """At most `max_rows` rows with their targets, encoded, for a fitted model."""
     seed = int(generator.randint(np.iinfo(np.int32).max))
-    if any(is_dask_collection(given) for given in (X, y, sample_weight)):
-        raise TypeError(
-            "X or y is a Dask collection, but rows are shuffled in the memory of this process; pass a sample of them, "
-            "such as X.partitions[0].compute() with the same rows of y."
-        )
+    refuse_collections(X, y, sample_weight)
     if is_file_rows(X):
         rows = _file_rows(model, X, y, sample_weight, max_rows, seed)
     else:
@@ -40,6 +37,15 @@ def rows_to_shuffle(
     if rows.targets.shape[1] != model.n_outputs_:
         raise ValueError(f"y has {rows.targets.shape[1]} outputs, but the model was fitted to {model.n_outputs_}.")
     return rows
+
+
+def refuse_collections(X: Array, y: Array | None, sample_weight: Array | None) -> None:
+    """Refuse rows that are not in the memory of this process, nor in files."""
+    if any(is_dask_collection(given) for given in (X, y, sample_weight)):
+        raise TypeError(
+            "X or y is a Dask collection, but rows are shuffled in the memory of this process; pass a sample of them, "
+            "such as X.partitions[0].compute() with the same rows of y."
+        )
 
 
 def _file_rows(
@@ -58,6 +64,7 @@ def _file_rows(
         raise ValueError("This model was fitted on arrays, not on files, and does not know the columns of files.")
     if not files.target_names:
         raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
+    check_numeric_targets(files)
     source = encoded_rows(files, model.encoder_)
     positions = sample_positions(source.n_rows, max_rows or source.n_rows, seed)
     return SampledRows(source, positions).sample(stripe_rows(source.n_rows))

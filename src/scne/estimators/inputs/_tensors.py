@@ -80,7 +80,7 @@ def _checked(
     if sample_weight is None:
         return CheckedRows(ArrayRows(X, targets), flat, None)
     if isinstance(sample_weight, SettledWeights):
-        return CheckedRows(ArrayRows(X, targets, _beside(sample_weight.values, X)), flat, None)
+        return CheckedRows(ArrayRows(X, targets, _beside(sample_weight.values, X)), flat, sample_weight.scale)
     weights = to_numpy(sample_weight) if is_foreign(sample_weight) else np.asarray(sample_weight)
     if weights.shape != (X.shape[0],):
         raise ValueError(f"sample_weight has shape {weights.shape}, but X has {X.shape[0]} rows.")

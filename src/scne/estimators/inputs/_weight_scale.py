@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,18 @@ if TYPE_CHECKING:
     from scne.rows import FileRows
 
 _STAGE = "reading weights"
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class SettledWeights:
-    """Weights that are numbers of rows already, and are taken as they are."""
+    """Weights that are numbers of rows already, and are taken as they are.
 
-    values: NDArray[np.float64]
+    `values` (n,) are NumPy's or a Dask array; `scale` says how a user's weights became them, if there were any.
+    """
+
+    values: Any
+    scale: WeightScale | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,8 @@ def _facts_of_usable(weights: np.ndarray, dtype: Any) -> WeightFacts:
 
 def scaled_files(files: "FileRows", cluster: Cluster | None = None, known: WeightScale | None = None) -> "FileRows":
     """Files whose weights are read as numbers of rows, after a pass over that column alone; others as they are."""
-    if files.weight_name is None:
+    if files.weight_name is None or files.labels is not None:
+        # Weights beside labels have been scaled, and count their classes.
         return files
     if known is not None:
         return files.with_weights(known)
@@ -95,23 +101,25 @@ def scaled_files(files: "FileRows", cluster: Cluster | None = None, known: Weigh
 
 
 def _facts_of_files(files: "FileRows", cluster: Cluster | None) -> Iterator[WeightFacts]:
-    name = files.weight_name
-    assert name is not None
+    assert files.weight_name is not None
+    yield from column_results(files, [files.weight_name], _facts_of_batch, _STAGE, cluster)
+
+
+def column_results(
+    files: "FileRows", columns: list[str], work: Callable[[Any], Result], stage: str, cluster: Cluster | None
+) -> Iterator[Result]:
+    """What `work` makes of some columns of each stripe, in order, in a pass by this process or by workers."""
     n_rows = files.count_rows()
     step = stripe_rows(n_rows)
-
-    def facts(batches: Iterator[Any]) -> WeightFacts:
-        return reduce(WeightFacts.combined, (_facts_of_batch(batch) for batch in batches))
-
     if cluster is None:
-        for done, batch in enumerate(files.batches([name], rows=step), start=1):
-            announce(_STAGE, done, -(-n_rows // step), n_rows)
-            yield _facts_of_batch(batch)
+        for done, batch in enumerate(files.batches(columns, rows=step), start=1):
+            announce(stage, done, -(-n_rows // step), n_rows)
+            yield work(batch)
         return
-    read: Callable[..., Iterator[Any]] = lambda step, start, stop: files.batches([name], step, start, stop)  # noqa: E731
-    rows = ClusterRows(n_rows, 1, file_partitions(n_rows), read, cluster)
-    for _, found in rows.run(facts, rows.partitions, _STAGE):
-        yield found
+    read: Callable[..., Iterator[Any]] = lambda step, start, stop: files.batches(columns, step, start, stop)  # noqa: E731
+    rows = ClusterRows(n_rows, len(columns), file_partitions(n_rows), read, cluster)
+    for _, results in rows.run(lambda batches: [work(batch) for batch in batches], rows.partitions, stage):
+        yield from results
 
 
 def _facts_of_batch(batch: Array) -> WeightFacts:

@@ -37,7 +37,7 @@ _USE_CLASSES = '''
 def predict_proba(row: Any) -> list[float]:
     """The probabilities of the classes for one row, in the order of CLASSES.
 
-    row: numbers in the order of COLUMNS, or a mapping from their names to numbers
+    row: {row}
     """
     return _answer(row)[1:]
 
@@ -60,13 +60,13 @@ def predict_rows(rows: Any) -> list[{kind}]:
 def _answer(row: Any) -> list[Any]:
     """The class and the probabilities."""
     values = _in_order(row, COLUMNS)
-    numbers = [_finite(value, name) for value, name in zip(values, COLUMNS, strict=True)]
+{numbers}
     scores = _scores(_outputs(numbers, BRANCHES, CONSTANTS), MAP)
     return [CLASSES[scores.index(max(scores))], *_probabilities(scores, MAP["floor"])]
 
 
 if __name__ == "__main__":
-    _run(_answer, COLUMNS, GAPS, needs_names=False)
+    _run(_answer, COLUMNS, GAPS, needs_names={needs_names})
 '''
 
 
@@ -85,7 +85,7 @@ def to_python(plan: ExportPlan, path: str | os.PathLike[str] | None = None) -> s
         *_functions(_python_runtime),
         *(_functions(_python_columns) if plan.table is not None else []),
         *(_functions(_python_classes) if plan.classes is not None else []),
-        _use(plan) if plan.classes is None else _use_classes(plan.classes),
+        _use(plan) if plan.classes is None else _use_classes(plan, plan.classes),
     ]
     source = "\n".join(parts)
     if path is not None:
@@ -219,17 +219,27 @@ def _functions(module: ModuleType) -> list[str]:
     return [f"\n{inspect.getsource(function)}" for function in own]
 
 
-def _use_classes(classes: ClassMap) -> str:
-    return _USE_CLASSES.format(kind=type(classes.labels[0]).__name__)
+def _use_classes(plan: ExportPlan, classes: ClassMap) -> str:
+    row, numbers = _row_and_numbers(plan)
+    kind = type(classes.labels[0]).__name__
+    return _USE_CLASSES.format(kind=kind, row=row, numbers=numbers, needs_names=plan.table is not None)
+
+
+def _row_and_numbers(plan: ExportPlan) -> tuple[str, str]:
+    """What a row is, in words, and the line that makes numbers of its values."""
+    if plan.table is None:
+        return (
+            "numbers in the order of COLUMNS, or a mapping from their names to numbers",
+            "    numbers = [_finite(value, name) for value, name in zip(values, COLUMNS, strict=True)]",
+        )
+    return (
+        "values in the order of COLUMNS, or a mapping from their names to values",
+        "    numbers = _encoded(values, ENCODINGS, REFUSE_MISSING)",
+    )
 
 
 def _use(plan: ExportPlan) -> str:
-    if plan.table is None:
-        row = "numbers in the order of COLUMNS, or a mapping from their names to numbers"
-        numbers = "    numbers = [_finite(value, name) for value, name in zip(values, COLUMNS, strict=True)]"
-    else:
-        row = "values in the order of COLUMNS, or a mapping from their names to values"
-        numbers = "    numbers = _encoded(values, ENCODINGS, REFUSE_MISSING)"
+    row, numbers = _row_and_numbers(plan)
     returns = (
         "The prediction for one row." if plan.flat else "The predictions for one row, a list with one for each output."
     )

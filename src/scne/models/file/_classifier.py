@@ -1,8 +1,10 @@
 """What a classifier has beyond its regressor, its classes and its probabilities, as content of a file and back."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scne.fitting import ProbabilityMap
 from scne.models._errors import Unstorable, damaged
@@ -15,13 +17,25 @@ _KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
 _TEXT, _OBJECTS = "text", "objects"
 
 
-def store_classifier(classes: np.ndarray, mapping: ProbabilityMap) -> tuple[dict[str, object], Tensors]:
-    """Classes and the map to their probabilities."""
+class StoredClassifier(NamedTuple):
+    """Classes (K,), the map to their probabilities, and what a row of each counts, which older files do not hold."""
+
+    classes: np.ndarray
+    mapping: ProbabilityMap
+    class_weights: NDArray[np.float64] | None
+
+
+def store_classifier(classifier: StoredClassifier) -> tuple[dict[str, object], Tensors]:
+    """What a file holds of it."""
+    classes, mapping, weights = classifier
     record = {"kind": _kind(classes), "classes": classes.tolist(), "n_held_out": mapping.n_rows}
-    return {"classifier": record}, {"classifier.slopes": mapping.slopes, "classifier.biases": mapping.biases}
+    tensors = {"classifier.slopes": mapping.slopes, "classifier.biases": mapping.biases}
+    if weights is not None:
+        tensors["classifier.weights"] = weights
+    return {"classifier": record}, tensors
 
 
-def read_classifier(document: Mapping[str, object], shelf: Shelf, n_outputs: int) -> tuple[np.ndarray, ProbabilityMap]:
+def read_classifier(document: Mapping[str, object], shelf: Shelf, n_outputs: int) -> StoredClassifier:
     """The same from a file, of networks with so many outputs."""
     record = field(document, "classifier", dict)
     classes = _read_classes(record)
@@ -32,7 +46,10 @@ def read_classifier(document: Mapping[str, object], shelf: Shelf, n_outputs: int
     if not (slopes >= 0).all():
         raise damaged("tensor 'classifier.slopes' holds negative numbers")
     biases = shelf.take("classifier.biases", n_classes)
-    return classes, ProbabilityMap(slopes, biases, count_if_there(record, "n_held_out"))
+    weights = shelf.take_if_there("classifier.weights", n_classes)
+    if weights is not None and not ((weights >= 0).all() and weights.any()):
+        raise damaged("tensor 'classifier.weights' holds negative numbers, or only zeros")
+    return StoredClassifier(classes, ProbabilityMap(slopes, biases, count_if_there(record, "n_held_out")), weights)
 
 
 def _kind(classes: np.ndarray) -> str:

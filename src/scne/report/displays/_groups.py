@@ -28,8 +28,8 @@ from scne.report.displays._base import (
 KINDS = ("auto", "networks", "groups", "columns")
 LABELS = {
     "networks": "increase of the RMSE on {rows} without the network",
-    "groups": "increase of the RMSE when the group is shuffled",
-    "columns": "increase of the RMSE when the column is shuffled",
+    "groups": "increase of the {measure} when the group is shuffled",
+    "columns": "increase of the {measure} when the column is shuffled",
 }
 
 
@@ -51,6 +51,8 @@ class Shuffled(Protocol):
     def columns(self) -> Rises: ...
     @property
     def groups(self) -> Rises: ...
+    @property
+    def measure(self) -> str: ...
 
 
 @runtime_checkable
@@ -206,7 +208,7 @@ class GroupContributionDisplay(Display):
             if not found.names:
                 raise ValueError("kind is 'groups', but the model was fitted without groups; use kind='columns'.")
             names, rises, spreads = found.names, found.mean, found.std
-            label = LABELS[kind]
+            label = LABELS[kind].format(measure=importances.measure)
         rises = chosen_output(rises, output, "importances")
         order = np.argsort(-rises, kind="stable")[:largest]
         if len(order) < len(rises):

@@ -1,0 +1,151 @@
+"""The report on a classifier: rows with their labels, read once, and what the page says of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scne.cli._class_errors import ClassEvaluation, ClassSums
+from scne.cli._files import Batch, probability_batches, true_codes
+from scne.cli._report_parts import Missing
+from scne.cli._report_rows import Inputs, TruthRows, striped
+from scne.estimators import SCNEClassifier
+from scne.report import Page
+from scne.rows import SampleDrawer, counted
+
+# Classes that get a row of their own in tables, and those between which rows are counted.
+_SHOWN_CLASSES, _SHOWN_CONFUSIONS = 50, 12
+# Parts of the rows, by the probability of what was predicted, in which it is compared with how often that was right.
+_BINS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedClasses:
+    """What a classifier says of rows whose classes are known.
+
+    Of all rows the scores, and `confusion` (K, K), rows by their class and the predicted one; of a sample the inputs,
+    as the model takes them, and the `truth` (n,), places of the classes. `confidence` (b, 3) has, for bins by the
+    probability of what was predicted, the rows, the sum of these probabilities and how many were right.
+    """
+
+    evaluation: ClassEvaluation
+    confusion: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    classes: tuple[str, ...]
+    sample: Inputs
+    truth: NDArray[np.intp]
+
+
+def judge_classes(model: SCNEClassifier, rows: TruthRows, sample_rows: int, seed: int) -> JudgedClasses:
+    """Predict all rows in one pass, and draw the sample while they go by."""
+    drawer, sums = SampleDrawer(sample_rows, seed), ClassSums(len(model.classes_))
+    confidence, n_rows = np.zeros((len(_BINS) - 1, 3)), 0
+    for batch, shares in _predicted(model, rows):
+        drawer.update(batch, n_rows)
+        codes = true_codes(model, rows.files, batch, n_rows)
+        sums.add(codes, shares)
+        confidence += _confidence(codes, shares)
+        n_rows += batch.num_rows
+    table = drawer.finish().table
+    return JudgedClasses(
+        sums.evaluation(),
+        sums.confusion,
+        confidence,
+        tuple(map(str, model.classes_.tolist())),
+        rows.inputs(table),
+        true_codes(model, rows.files, table.combine_chunks(), 0),
+    )
+
+
+def _predicted(model: SCNEClassifier, rows: TruthRows) -> Iterator[tuple[Batch, NDArray[np.float64]]]:
+    """Batches of the files with probabilities (n, K)."""
+    if hasattr(model, "encoder_"):
+        yield from probability_batches(model, rows.files)
+        return
+    for batch in striped(rows.files):
+        yield batch, model.predict_proba(rows.inputs(batch))
+
+
+def _confidence(codes: NDArray[np.intp], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of each bin the rows, the sum of the largest probabilities, and the rows whose class that was, shape (b, 3)."""
+    largest = shares.max(axis=1)
+    places = np.clip(np.searchsorted(_BINS, largest, side="right") - 1, 0, len(_BINS) - 2)
+    values = (None, largest, (shares.argmax(axis=1) == codes).astype(np.float64))
+    return np.column_stack([np.bincount(places, weights, len(_BINS) - 1) for weights in values])
+
+
+def add_class_scores(page: Page, judged: JudgedClasses) -> Missing | None:
+    """Accuracy, log loss and area; then class by class, and how far probabilities can be trusted."""
+    found = judged.evaluation
+    page.section("Scores on these rows")
+    area = "AUC" if len(judged.classes) == 2 else "AUC (mean of each class against the rest)"
+    page.table(
+        ["score", "value"],
+        [
+            ["accuracy", found.accuracy],
+            ["accuracy of always saying the most frequent class", found.most_frequent],
+            ["log loss", found.log_loss],
+            [area, found.auc],
+        ],
+        caption=f"Over all {counted(found.n_rows, 'row')}."
+        + ("" if found.undefined is None else f" {found.undefined}"),
+        align="lr",
+    )
+    _add_each_class(page, judged)
+    _add_confusion(page, judged)
+    _add_confidence(page, judged)
+    return None
+
+
+def _add_each_class(page: Page, judged: JudgedClasses) -> None:
+    counts = judged.confusion
+    own, said, right = counts.sum(axis=1), counts.sum(axis=0), np.diag(counts)
+    order = np.argsort(-own, kind="stable")[:_SHOWN_CLASSES]
+    rows: list[list[str | int | float | None]] = [
+        [
+            judged.classes[k],
+            int(own[k]),
+            int(said[k]),
+            float(right[k] / own[k]) if own[k] else None,
+            float(right[k] / said[k]) if said[k] else None,
+        ]
+        for k in order
+    ]
+    left = len(judged.classes) - len(order)
+    page.table(
+        ["class", "rows", "predicted", "recall", "precision"],
+        rows,
+        caption="Recall: the share of a class's rows that were predicted as it. Precision: the share of the rows "
+        "predicted as it that are." + (f" {counted(left, 'rarer class')} left out." if left else ""),
+        align="lrrrr",
+    )
+
+
+def _add_confusion(page: Page, judged: JudgedClasses) -> None:
+    if len(judged.classes) > _SHOWN_CONFUSIONS:
+        return
+    page.table(
+        ["class", *(f"predicted {name}" for name in judged.classes)],
+        [[name, *map(int, row)] for name, row in zip(judged.classes, judged.confusion, strict=True)],
+        caption="Rows by their class and the class that was predicted.",
+        align="l" + "r" * len(judged.classes),
+    )
+
+
+def _add_confidence(page: Page, judged: JudgedClasses) -> None:
+    page.subsection(
+        "How far probabilities can be trusted",
+        "Rows by the probability of the class that was predicted. Where probabilities are right, the share of right "
+        "predictions is near their mean.",
+    )
+    page.table(
+        ["probability", "rows", "mean", "right"],
+        [
+            [f"{low:g} to {high:g}", int(n), total / n, right / n]
+            for low, high, (n, total, right) in zip(_BINS[:-1], _BINS[1:], judged.confidence, strict=True)
+            if n
+        ],
+        caption="Mean probability of what was predicted, and the share of these predictions that are right.",
+        align="lrrr",
+    )
