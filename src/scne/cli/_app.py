@@ -7,16 +7,18 @@ from typing import Annotated, NoReturn
 import typer
 from rich.markup import escape
 
-from scne.cli._console import open_console, take_any_text
+from scne.cli._console import open_console, plain_warnings, take_any_text
 from scne.cli._data import data_app
 from scne.cli._export import export_command
 from scne.cli._fit import fit_command
 from scne.cli._options import (
     INTERVAL,
     QUICK,
+    TARGET,
     Data,
     DataWithTarget,
     Device,
+    DropMissingTarget,
     Json,
     Model,
     PageOut,
@@ -47,7 +49,8 @@ def run() -> None:
     """Run the command; a user's mistake ends in a sentence and exit status 1, not in a traceback."""
     take_any_text()
     try:
-        app()
+        with plain_warnings():
+            app()
     except (OSError, ValueError) as error:
         _end(str(error), error)
     except MemoryError as error:
@@ -137,7 +140,8 @@ def predict(
     fitted = load_model(model).set_params(device=device)
     widths = None if interval is None else half_widths(fitted.calibration_, interval)
     ends = ("predicted",) if widths is None else ("predicted", "lower", "upper")
-    targets = fitted.data_["target_names"] if hasattr(fitted, "data_") else []
+    # A model that was fitted on rows in memory does not know the name of its target.
+    targets = fitted.data_["target_names"] if hasattr(fitted, "data_") else _unnamed(fitted.n_outputs_)
     names = [f"{name}_{end}" for name in targets for end in ends]
     with progress_bars(verbose=verbose):
         keys = tuple(key or ())
@@ -146,22 +150,34 @@ def predict(
     print_facts({"rows": n_rows, "columns": names, "file": str(out)}, json_output)
 
 
+def _unnamed(n_outputs: int) -> list[str]:
+    return ["y"] if n_outputs == 1 else [f"y{output}" for output in range(n_outputs)]
+
+
 @app.command()
 def evaluate(
-    model: Model, data: DataWithTarget, device: Device = None, json_output: Json = False, verbose: Verbose = False
+    model: Model,
+    data: DataWithTarget,
+    target: Annotated[
+        list[str] | None, typer.Option(TARGET, help="Column with the truth, where the model does not know it.")
+    ] = None,
+    drop_missing_target: DropMissingTarget = True,
+    device: Device = None,
+    json_output: Json = False,
+    verbose: Verbose = False,
 ) -> None:
     """Compare predictions with the target in files."""
     from dataclasses import asdict
 
-    from scne.cli._files import evaluate as measure
-    from scne.cli._files import open_for
     from scne.cli._progress import progress_bars
+    from scne.cli._report_rows import evaluate as measure
+    from scne.cli._report_rows import open_truth
     from scne.cli._tables import print_facts
     from scne.estimators import load_model
 
     fitted = load_model(model).set_params(device=device)
     with progress_bars(verbose=verbose):
-        result = measure(fitted, open_for(fitted, data, target=getattr(fitted, "data_", {}).get("target_names")))
+        result = measure(fitted, open_truth(fitted, data, target or (), drop_missing_target))
     print_facts(asdict(result), json_output, result.undefined)
 
 

@@ -1,4 +1,4 @@
-"""Fit, predict, evaluate and inspect on files: what the commands do, without what they print."""
+"""Files of a fitted model: opened as those of its fit were, and predicted as a stream."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,10 +11,9 @@ import pyarrow.ipc
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from scne.cli._errors import ErrorSums, Evaluation
 from scne.cli._options import OUT
 from scne.disk import appearing_whole
-from scne.estimators import RVFLRegressor, SCNERegressor, SCNRegressor, predict_batches
+from scne.estimators import RVFLRegressor, SCNERegressor, SCNRegressor, file_encoder, predict_batches
 from scne.rows import DataError, FileRows, open_rows
 
 WRITERS = (".parquet", ".csv", ".arrow", ".feather")
@@ -23,13 +22,19 @@ Batch: TypeAlias = pa.RecordBatch | pa.Table
 Writer: TypeAlias = pa.parquet.ParquetWriter | pa.csv.CSVWriter | pa.ipc.RecordBatchFileWriter
 
 
-def open_for(model: Regressor, path: Path, *, target: list[str] | None = None, keys: tuple[str, ...] = ()) -> FileRows:
+def open_for(
+    model: Regressor,
+    path: Path,
+    *,
+    target: list[str] | None = None,
+    keys: tuple[str, ...] = (),
+    drop_missing_target: bool = True,
+) -> FileRows:
     """Open rows for a fitted model: its own groups, columns read as in its fit."""
-    if not hasattr(model, "encoder_"):
-        raise DataError("This model was fitted on arrays, not on files, and does not know the columns of files.")
-    encoder = model.encoder_
+    encoder = file_encoder(model)
     # A key that is an input as well is read anyway.
-    return open_rows(path, target=target, keys=[key for key in keys if key not in encoder.kinds], like=encoder)
+    other_keys = [key for key in keys if key not in encoder.kinds]
+    return open_rows(path, target=target, keys=other_keys, like=encoder, drop_missing_target=drop_missing_target)
 
 
 def write_predictions(
@@ -69,15 +74,6 @@ def _writer(path: Path, suffix: str, schema: pa.Schema) -> Writer:
     if suffix == ".csv":
         return pa.csv.CSVWriter(path, schema)
     return pa.ipc.new_file(path, schema)
-
-
-def evaluate(model: Regressor, files: FileRows) -> Evaluation:
-    """Errors over all rows, in one pass."""
-    names = list(files.target_names)
-    sums = ErrorSums()
-    for batch, outputs in predict_batches(model, files):
-        sums.add(numbers(batch, names), outputs)
-    return sums.evaluation(names)
 
 
 def numbers(batch: Batch, names: Sequence[str]) -> NDArray[np.float64]:

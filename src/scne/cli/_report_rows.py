@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +13,9 @@ from scne.cli._errors import ErrorSums, Evaluation
 from scne.cli._files import Batch, Regressor, numbers, open_for
 from scne.cli._options import TARGET
 from scne.cli._report_parts import in_columns
-from scne.estimators import SCNERegressor, predict_batches
+from scne.estimators import SCNERegressor, complete_files, predict_batches
 from scne.passes import announce, stripe_rows
 from scne.rows import DataError, FileRows, SampleDrawer, counted, open_rows
-
-if TYPE_CHECKING:
-    from scne.rows import Encoder
 
 # Nodes up to which networks are left out in turn and bounds are computed: beyond, that takes minutes.
 MOST_NODES = 4_000
@@ -40,12 +37,11 @@ def has_small_system(model: Regressor) -> bool:
 class TruthRows:
     """Rows in files with the `targets`, in the order of a model's outputs, and how its inputs are made of them.
 
-    The model was fitted on files, with an encoder; on a frame, with `names`; or on an array, by position.
+    The model was fitted on files or a frame, with `names`; or on an array, by position.
     """
 
     files: FileRows
     targets: tuple[str, ...]
-    encoder: "Encoder | None" = None
     names: tuple[str, ...] | None = None
 
     def truth(self, batch: Batch) -> NDArray[np.float64]:
@@ -53,12 +49,12 @@ class TruthRows:
         return numbers(batch, self.targets)
 
     def inputs(self, batch: Batch) -> Inputs:
-        """Numbers, by name where the model knows names."""
-        if self.encoder is not None:
-            return _table(self.encoder.names, self.encoder.transform(batch))
-        if self.names is not None:
-            return _table(self.names, numbers(batch, self.names))
-        return numbers(batch, self.files.input_names)
+        """The columns as they are, by name where the model knows names; else numbers."""
+        if self.names is None:
+            return numbers(batch, self.files.input_names)
+        # Columns that said nothing in the fit are not read, but a frame has them.
+        there, gaps = batch.schema.names, pa.nulls(batch.num_rows)
+        return pa.table({name: batch.column(name) if name in there else gaps for name in self.names})
 
 
 @dataclass(frozen=True)
@@ -75,32 +71,39 @@ class JudgedRows:
     predictions: NDArray[np.float64]
 
 
-def open_truth(model: Regressor, path: Path, targets: Sequence[str]) -> TruthRows:
-    """Open files for a model that was fitted on files, or on arrays and frames of numbers.
+def open_truth(model: Regressor, path: Path, targets: Sequence[str], drop_missing_target: bool) -> TruthRows:
+    """Open files for a model that was fitted on files, or on arrays and frames.
 
-    `targets` name the columns with the truth; a model that was fitted on files knows them itself.
+    `targets` name the columns with the truth; a model that was fitted on files knows them itself. Rows without one are
+    left out, or refused.
     """
-    own_targets = list(model.data_["target_names"]) if hasattr(model, "encoder_") else []
+    own_targets = list(model.data_["target_names"]) if hasattr(model, "data_") else []
     names = list(targets) or own_targets
     if not names:
-        raise DataError(f"{TARGET} is missing: this model was fitted on arrays and does not know its target's name.")
+        raise DataError(
+            f"{TARGET} is missing: this model was fitted on rows in memory and does not know its target's name."
+        )
     if len(names) != model.n_outputs_:
         raise DataError(
             f"{TARGET} names {', '.join(map(repr, names))}, but the model needs one for each of its outputs, which are "
             f"{model.n_outputs_}."
         )
-    if hasattr(model, "encoder_"):
-        return TruthRows(open_for(model, path, target=names), tuple(names), model.encoder_)
     columns = getattr(model, "feature_names_in_", None)
-    if columns is None:
-        rows = TruthRows(open_rows(path, target=names), tuple(names))
-        _check_positions(model, rows.files)
-    else:
-        known_names = tuple(str(name) for name in columns)
-        files = open_rows(path, target=names, groups={"columns": list(known_names)})
-        rows = TruthRows(files, tuple(names), names=known_names)
-    _check_numbers(rows.files, rows.names or rows.files.input_names)
-    return rows
+    if columns is not None:
+        files = open_for(model, path, target=names, drop_missing_target=drop_missing_target)
+        return TruthRows(complete_files(files), tuple(names), tuple(map(str, columns)))
+    files = open_rows(path, target=names, drop_missing_target=drop_missing_target)
+    _check_positions(model, files)
+    _check_numbers(files)
+    return TruthRows(complete_files(files), tuple(names))
+
+
+def evaluate(model: Regressor, rows: TruthRows) -> Evaluation:
+    """Errors over all rows, in one pass."""
+    sums = ErrorSums()
+    for batch, outputs in _predicted(model, rows):
+        sums.add(rows.truth(batch), outputs)
+    return sums.evaluation(rows.targets)
 
 
 def judge(
@@ -135,7 +138,7 @@ def judge(
 
 def _predicted(model: Regressor, rows: TruthRows) -> Iterator[tuple[Batch, NDArray[np.float64]]]:
     """Batches of the files with predictions (n, q)."""
-    if hasattr(model, "encoder_"):
+    if rows.names is not None:
         yield from predict_batches(model, rows.files)
         return
     total = rows.files.count_rows()
@@ -147,10 +150,6 @@ def _predicted(model: Regressor, rows: TruthRows) -> Iterator[tuple[Batch, NDArr
         yield batch, in_columns(outputs)
 
 
-def _table(names: Sequence[str], values: NDArray[np.float64]) -> pa.Table:
-    return pa.table([pa.array(column) for column in values.T], names=list(names))
-
-
 def _check_positions(model: Regressor, files: FileRows) -> None:
     if len(files.input_names) != model.n_features_in_:
         raise DataError(
@@ -159,8 +158,8 @@ def _check_positions(model: Regressor, files: FileRows) -> None:
         )
 
 
-def _check_numbers(files: FileRows, names: Sequence[str]) -> None:
-    for name in names:
+def _check_numbers(files: FileRows) -> None:
+    for name in files.input_names:
         kind = files.schema.field(name).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
             raise DataError(

@@ -77,7 +77,8 @@ def refuse_missing(name: str, labels: np.ndarray) -> None:
     if missing.any():
         raise ValueError(
             f"Input {name} contains NaN, infinity or None in {int(missing.sum())} of its {len(labels)} rows, first at "
-            f"row {int(missing.argmax())}; every row needs a label."
+            f"row {int(missing.argmax())}; every row needs a label: leave the others out with "
+            f"mask = pandas.notna({name}), and pass the rows of that mask."
         )
 
 

@@ -61,11 +61,12 @@ from scne.rows._scaling_learner import (
     learn_ramps,
     learn_scaling,
 )
+from scne.rows._warnings import ScneWarning, users_stacklevel, warn_user
 
 if TYPE_CHECKING:
     from scne.rows._batches import numbers
     from scne.rows._encoded import EncodedFileRows, encoded_rows
-    from scne.rows._encoder import Encoder
+    from scne.rows._encoder import Encoder, number_encoder
     from scne.rows._encoder_learner import EncoderLearner
     from scne.rows._file_parts import FileFacts
     from scne.rows._files import FileRows
@@ -92,6 +93,7 @@ _WITH_ARROW = {
     "frame_pieces": "_frames",
     "frame_table": "_frames",
     "has_only_numbers": "_frames",
+    "number_encoder": "_encoder",
     "numbers": "_batches",
     "open_rows": "_opening",
     "reading_cost": "_reading_cost",
@@ -131,6 +133,7 @@ __all__ = [
     "RowsOf",
     "SampleDrawer",
     "SampledRows",
+    "ScneWarning",
     "TableRows",
     "WeightFacts",
     "WeightScale",
@@ -164,6 +167,7 @@ __all__ = [
     "like",
     "listed",
     "namespace_of",
+    "number_encoder",
     "numbers",
     "open_rows",
     "other_places",
@@ -176,6 +180,8 @@ __all__ = [
     "sample_positions",
     "stacked",
     "to_numpy",
+    "users_stacklevel",
+    "warn_user",
     "weight_facts",
     "whole_dates",
 ]

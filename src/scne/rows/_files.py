@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from scne.rows._arrays import MOST
-from scne.rows._batches import numbers, only_first, rechunked
+from scne.rows._batches import numbers, only_first, rechunked, without_first
+from scne.rows._checked_values import check_targets, check_weights
 from scne.rows._columns import ColumnRoles
 from scne.rows._csv_format import CsvFormat
-from scne.rows._data_error import DataError, no_such_column
+from scne.rows._data_error import DataError, listing, no_such_column
 from scne.rows._file_parts import READ_FAILURES, FilePart, unreadable
 from scne.rows._formats import FileFormat
+from scne.rows._kept_rows import BlockCount, KeptRows, has_targets, with_targets
 from scne.rows._row_weights import WeightScale
 from scne.rows._schemas import UnifiedColumns, kind_of
 from scne.rows._settled_types import KnowsColumns, settled_types
@@ -57,6 +58,8 @@ class FileRows:
         Columns of timestamps that are dates without an hour in some file, and the file.
     memory_budget : float
         Bytes that a fit may take.
+    drop_missing_target : bool
+        Whether rows without a target are left out where targets are used; else they are refused.
     """
 
     def __init__(
@@ -71,9 +74,12 @@ class FileRows:
         written: Collection[str],
         undeclared: Collection[str],
         memory_budget: float,
+        drop_missing_target: bool,
     ) -> None:
         self.path = path
         self.memory_budget = memory_budget
+        self.drop_missing_target = drop_missing_target
+        self._kept: KeptRows | None = None
         self.format_name = file_format.name
         self.files = tuple(part.facts for part in parts)
         self.schema = schema
@@ -113,8 +119,15 @@ class FileRows:
     @property
     def n_rows(self) -> int | None:
         """Number of rows; None for CSV files until one pass, or `count_rows`, has counted them."""
+        if self._kept is not None:
+            return self._kept.n_kept
         counts = [count for count in self._counts if count is not None]
         return sum(counts) if len(counts) == len(self._counts) else None
+
+    @property
+    def n_dropped(self) -> int:
+        """Rows without a target that are left out."""
+        return 0 if self._kept is None else self._kept.n_source - self._kept.n_kept
 
     def input_kinds(self) -> dict[str, str | None]:
         """What each input column is to a model: "number", "flag", "category", "date" or "empty"."""
@@ -156,6 +169,37 @@ class FileRows:
             scaled.weight_name = None
         return scaled
 
+    def target_counts(self, rows: int = _READ_ROWS, start: int = 0, stop: int | None = None) -> Iterator[BlockCount]:
+        """Of every `rows` rows in turn, how many have all of their targets."""
+        self.check_unchanged()
+        schema = pa.schema([self.schema.field(name) for name in self.target_names])
+        stream = self._chunks(schema, rows, start, checked=False)
+        for batch in rechunked(stream if stop is None else only_first(stream, stop - start), rows):
+            yield BlockCount(batch.num_rows, int(has_targets(batch, self.target_names).sum()))
+
+    def complete_rows(self, counts: Iterable[BlockCount] | None = None) -> "FileRows":
+        """The same rows without those that lack a target, where these are to be left out.
+
+        Everything counts the rows that are kept from then on: a fit on them is the fit on a file that has no others.
+
+        Parameters
+        ----------
+        counts : iterable of BlockCount or None
+            What `target_counts` gives of all rows, where it is known; None is one pass over the targets.
+        """
+        if not self.drop_missing_target or not self.target_names or self._kept is not None:
+            return self
+        kept = KeptRows(self.target_counts() if counts is None else counts)
+        if kept.n_kept == kept.n_source:
+            return self
+        if not kept.n_kept:
+            raise DataError(
+                f"No row of {self.path} has a target in {listing(self.target_names)}; there is none to use."
+            )
+        complete = copy.copy(self)
+        complete._kept = kept
+        return complete
+
     def check_unchanged(self) -> None:
         """Raise when a file is no longer the one that was opened: several passes must see the same rows."""
         for facts in self.files:
@@ -167,6 +211,8 @@ class FileRows:
         Rows are counted from one, as people do. A row that was handed out can always be placed: all files before its
         own have then been counted.
         """
+        if self._kept is not None:
+            row = self._source_row(self._kept, row)
         for facts, count in zip(self.files, self._counts, strict=True):
             if count is None or row < count:
                 return f"row {row + 1:,} of {facts.path}"
@@ -196,11 +242,31 @@ class FileRows:
         self.check_unchanged()
         schema = pa.schema([self.schema.field(name) for name in names])
         read_rows = rows * max(1, min(_READ_ROWS, _READ_NUMBERS // max(1, len(names))) // rows)
-        stream = self._chunks(schema, read_rows, start)
+        chunks = self._chunks if self._kept is None else self._kept_chunks
+        stream = chunks(schema, read_rows, start)
         return rechunked(stream if stop is None else only_first(stream, stop - start), rows)
 
-    def _chunks(self, schema: pa.Schema, rows: int, start: int) -> Iterator[pa.RecordBatch]:
-        """Rows from `start` on in pieces that lie in one file each."""
+    def _kept_chunks(self, schema: pa.Schema, rows: int, start: int) -> Iterator[pa.RecordBatch]:
+        """Rows that have their targets, from the kept row number `start` on."""
+        assert self._kept is not None
+        first, skip = self._kept.locate(start)
+        targets = [self.schema.field(name) for name in self.target_names if name not in schema.names]
+        chunks = self._chunks(pa.schema([*schema, *targets]), rows, first)
+        return without_first(with_targets(chunks, self.target_names, schema.names), skip)
+
+    def _source_row(self, kept: KeptRows, row: int) -> int:
+        """The number among all rows of a row that is kept."""
+        first, skip = kept.locate(row)
+        schema = pa.schema([self.schema.field(name) for name in self.target_names])
+        for chunk in self._chunks(schema, _READ_ROWS, first, checked=False):
+            there = np.flatnonzero(has_targets(chunk, self.target_names))
+            if skip < len(there):
+                return first + int(there[skip])
+            first, skip = first + chunk.num_rows, skip - len(there)
+        raise IndexError(f"{self.path} has no row {row}.")
+
+    def _chunks(self, schema: pa.Schema, rows: int, start: int, checked: bool = True) -> Iterator[pa.RecordBatch]:
+        """Rows from `start` on, with and without targets, in pieces that lie in one file each."""
         skip, any_rows = start, False
         for number, facts in enumerate(self.files):
             count = self._counts[number]
@@ -211,7 +277,8 @@ class FileRows:
             read = 0 if count is None else skip
             whole = read == 0
             for chunk in self._read(number, schema, rows, read):
-                self._check_values(facts.path, read, chunk)
+                if checked:
+                    self._check(facts.path, read, chunk)
                 dropped = min(max(0, skip - read), chunk.num_rows)
                 read += chunk.num_rows
                 if dropped < chunk.num_rows:
@@ -261,29 +328,10 @@ class FileRows:
         place = chunk.schema.get_field_index(self.weight_name)
         return chunk.set_column(place, pa.field(self.weight_name, pa.float64()), pa.array(weights))
 
-    def _check_values(self, path: Path, first_row: int, chunk: pa.RecordBatch) -> None:
-        checked = self.target_names if self.weight_name is None else (*self.target_names, self.weight_name)
-        for name in checked:
-            if name in chunk.schema.names:
-                values = numbers(chunk.column(name))
-                role = "target" if name in self.target_names else "weight"
-                unfit = ~np.isfinite(values)
-                if unfit.any():
-                    self._refuse(path, first_row, role, name, values, unfit)
-                if role == "target" and values.size and max(-values.min(), values.max()) > MOST:
-                    self._refuse(path, first_row, role, name, values, np.abs(values) > MOST)
-                if role == "weight" and values.size and values.min() < 0:
-                    self._refuse(path, first_row, role, name, values, values < 0)
-
-    def _refuse(self, path: Path, first_row: int, role: str, name: str, values: np.ndarray, unfit: np.ndarray) -> None:
-        first, count = int(np.argmax(unfit)), int(unfit.sum())
-        what = "missing" if np.isnan(values[first]) else "infinite" if np.isinf(values[first]) else "negative"
-        if role == "target" and what == "negative":
-            raise DataError(
-                f"The target column {name!r} of {path} has numbers as large as {values[first]:.3g}, the first in row "
-                f"{first_row + first + 1:,}, but their squares must not overflow: rescale it to below {MOST:g}."
-            )
-        raise DataError(
-            f"The {role} column {name!r} of {path} has {what} values: the first in row {first_row + first + 1:,}, "
-            f"{count:,} among the {len(values):,} rows read with it; remove or complete these rows."
-        )
+    def _check(self, path: Path, first_row: int, chunk: pa.RecordBatch) -> None:
+        # Rows that are left out may hold anything, but keep their numbers.
+        there = None if self._kept is None else has_targets(chunk, self.target_names)
+        advice = "complete_rows()" if self.drop_missing_target else "drop_missing_target=True (--drop-missing-target)"
+        check_targets(chunk, self.target_names, there, path, first_row, f"leave them out with {advice}")
+        if self.weight_name is not None and self.weight_name in chunk.schema.names:
+            check_weights(chunk, self.weight_name, there, path, first_row)

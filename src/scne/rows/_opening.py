@@ -30,6 +30,7 @@ def open_rows(
     missing: str | Iterable[str] = (),
     like: KnowsColumns | None = None,
     memory: int | str = "1GB",
+    drop_missing_target: bool = True,
 ) -> FileRows:
     """Open a Parquet, Arrow or CSV file, or a folder of them, as rows to learn from.
 
@@ -66,6 +67,10 @@ def open_rows(
         What a fit on these rows may take beyond Python and its libraries, in bytes or as a text such as "500MB": where
         it is too little for the rows of the search, fewer are searched, at least 5,000, and what cannot fit is refused
         before a row is read.
+    drop_missing_target : bool, default=True
+        Leave rows that lack a target, or one of several, out of fits and scores, with a warning that gives their
+        number: the model is that of a file without these rows. Predictions are made for all rows. False refuses
+        missing targets.
 
     Returns
     -------
@@ -116,7 +121,19 @@ def open_rows(
     if all(part.n_rows == 0 for part in parts):
         raise DataError(f"{path} holds no rows.")
     undeclared = undeclared if text_files else []
-    return FileRows(path, file_format, parts, schema, roles, unified, marks, written, undeclared, memory_budget)
+    return FileRows(
+        path,
+        file_format,
+        parts,
+        schema,
+        roles,
+        unified,
+        marks,
+        written,
+        undeclared,
+        memory_budget,
+        bool(drop_missing_target),
+    )
 
 
 def _names(names: str | Iterable[str] | None) -> list[str]:

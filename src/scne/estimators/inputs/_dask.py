@@ -15,10 +15,10 @@ from scne.estimators.inputs._data import (
     FitColumns,
     GivenRows,
     check_prediction_inputs,
-    gap_sentence,
     is_dask_collection,
     watched_rows,
 )
+from scne.estimators.inputs._refusals import check_target, gap_sentence
 from scne.estimators.inputs._weight_scale import scaled_collection
 from scne.fitting import BlockStatistics, TrainingData, block_statistics, combined_statistics, refuse_unfit_arrays
 from scne.passes import (
@@ -286,8 +286,6 @@ def _aligned(name: str, values: Array, n_rows: int, ends: list[int], cluster: Cl
     if is_dask_collection(values):
         array = _as_array(name, values, cluster)
     else:
-        from scne.estimators.inputs._data import check_target
-
         refuse_unfit_arrays(name, values)
         check_target(name, values)
         held = np.asarray(values, dtype=np.float64)

@@ -1,7 +1,7 @@
 """Fits and predictions on rows in files: what a pass over them learns, and how they stream."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from scne.estimators.inputs._data import GivenRows
+from scne.estimators.inputs._known_files import file_encoder
 from scne.estimators.inputs._weight_scale import scaled_files
 from scne.fitting import (
     BlockStatistics,
@@ -291,23 +292,29 @@ def _source(files: "FileRows", encoder: "Encoder", cluster: Cluster | None) -> R
 
 def predict_batches(model: "FittedRegressor", files: "FileRows") -> Iterator[tuple[Any, NDArray[np.float64]]]:
     """Record batches of files with a fitted model's predictions (n, q) for them, in the order of the rows."""
-    files = files.read_as(model.encoder_)
+    yield from _predicted(model, files, files.schema.names)
+
+
+def _predicted(
+    model: "FittedRegressor", files: "FileRows", columns: Sequence[str]
+) -> Iterator[tuple[Any, NDArray[np.float64]]]:
+    encoder = file_encoder(model)
+    files = files.read_as(encoder)
     total = files.count_rows()
     rows = stripe_rows(total)
     done = 0
     with open_engine(model.device, "float64", model.n_jobs) as engine:
-        for batch in files.batches(rows=rows):
-            outputs = model.fitted_.outputs(model.encoder_.transform(batch), engine)
+        for batch in files.batches(columns, rows=rows):
+            outputs = model.fitted_.outputs(encoder.transform(batch), engine)
             done += batch.num_rows
             announce("predicting", -(-done // rows), -(-total // rows), total)
             yield batch, outputs
 
 
 def predict_files(model: "FittedRegressor", files: "FileRows") -> NDArray[np.float64]:
-    """Predictions (n, q) of all rows of files."""
-    if not hasattr(model, "encoder_"):
-        raise ValueError("This model was fitted on arrays, not on files, and does not know the columns of files.")
-    return np.concatenate([outputs for _, outputs in predict_batches(model, files)])
+    """Predictions (n, q) of all rows of files, with and without a target."""
+    inputs = [encoding.column for encoding in file_encoder(model).encodings]
+    return np.concatenate([outputs for _, outputs in _predicted(model, files, inputs)])
 
 
 def _to_json(value: object) -> NDArray[np.uint8]:

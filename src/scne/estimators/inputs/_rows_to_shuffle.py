@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scne.estimators.inputs._complete_files import complete_files
 from scne.estimators.inputs._data import checked_rows, is_dask_collection, is_file_rows
+from scne.estimators.inputs._known_files import check_targets, file_encoder, opened
 from scne.passes import stripe_rows
 from scne.rows import Array, ArrayRows, SampledRows
 
@@ -28,6 +30,7 @@ def rows_to_shuffle(
             "X or y is a Dask collection, but rows are shuffled in the memory of this process; pass a sample of them, "
             "such as X.partitions[0].compute() with the same rows of y."
         )
+    X = opened(model, X, with_targets=True)
     if is_file_rows(X):
         rows = _file_rows(model, X, y, sample_weight, max_rows, seed)
     else:
@@ -54,10 +57,8 @@ def _file_rows(
 
     if y is not None or sample_weight is not None:
         raise ValueError("y or sample_weight was passed beside rows in files; open_rows names both columns.")
-    if not hasattr(model, "encoder_"):
-        raise ValueError("This model was fitted on arrays, not on files, and does not know the columns of files.")
-    if not files.target_names:
-        raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
-    source = encoded_rows(files, model.encoder_)
+    encoder = file_encoder(model)
+    check_targets(model, files)
+    source = encoded_rows(complete_files(files), encoder)
     positions = sample_positions(source.n_rows, max_rows or source.n_rows, seed)
     return SampledRows(source, positions).sample(stripe_rows(source.n_rows))
