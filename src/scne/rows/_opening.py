@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from scne.rows._columns import ColumnRoles, assign_columns, nameless
+from scne.rows._columns import ColumnRoles, assign_columns, nameless, unused_index
 from scne.rows._csv_format import CsvFormat
 from scne.rows._data_error import DataError, no_such_column
 from scne.rows._file_parts import FilePart, open_part
@@ -35,7 +35,9 @@ def open_rows(
     """Open a Parquet, Arrow or CSV file, or a folder of them, as rows to learn from.
 
     Only names and types are read here. The files of a folder (and of its folders) count in the order of their names;
-    names that begin with a dot or an underscore are passed over, and folders called ``year=2013`` give a column.
+    names that begin with a dot or an underscore are passed over, and folders called ``year=2013`` give a column. The
+    index of a pandas data frame that was stored is no input, unless it is named in `kinds` or `groups`; a warning says
+    so. Categorical columns of pandas are categories, those of numbers as well.
 
     Parameters
     ----------
@@ -93,12 +95,16 @@ def open_rows(
     if isinstance(file_format, CsvFormat):
         file_format = CsvFormat(marks)
     partitions = partition_values(path, paths) if path.is_dir() else [{}]
-    parts = [open_part(file_format, file, values) for file, values in zip(paths, partitions, strict=True)]
+    no_codes = {*_names(target), *_names(weight), *_names(keys)}
+    parts = [open_part(file_format, file, values, no_codes) for file, values in zip(paths, partitions, strict=True)]
     unified = unify_columns([(part.facts.path, part.schema) for part in parts])
     names = list(unified.types)
     left_out = _names(ignore)
     if like is None:
-        left_out += nameless(path, unified, left_out)
+        in_groups = [item for items in (groups or {}).values() for item in _names(items)]
+        mentioned = {*left_out, *_names(target), *_names(weight), *_names(keys), *(kinds or {}), *in_groups}
+        index = {name for part in parts for name in part.index}
+        left_out += [*nameless(path, unified, mentioned), *unused_index(path, names, index, mentioned)]
     roles = assign_columns(path, names, _names(target), groups, weight, _names(keys), left_out, like)
     _check_kinds(path, names, kinds or {})
     needed = set(roles.all)
