@@ -423,10 +423,10 @@ def test_a_fit_that_fails_on_its_data_leaves_nothing_in_the_way(data, tmp_path):
     wrong = wrong.set_column(5, "y", pa.array([*range(299), None], pa.float64()))
     pq.write_table(wrong, data / "rows.parquet")
     with pytest.raises(ValueError, match="missing values"):
-        model().fit(opened(data), checkpoint=tmp_path / "p")
+        model().fit(opened(data, drop_missing_target=False), checkpoint=tmp_path / "p")
     assert not (tmp_path / "p").exists()
     with pytest.raises(ValueError, match="NaN"):
-        model().fit(np.full((50, 2), np.nan), np.zeros(50), checkpoint=tmp_path / "p")
+        model().fit(np.zeros((50, 6)), np.full(50, np.nan), checkpoint=tmp_path / "p")
     assert not (tmp_path / "p").exists()
 
 

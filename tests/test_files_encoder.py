@@ -167,7 +167,9 @@ class TestKinds:
 
 class TestLearning:
     def test_names_sources_and_groups(self, mixed):
-        encoder = learned(mixed, target="y", ignore="w", groups={"a": ["wd", "num"], "b": ["when", "num"]}).finish()
+        encoder = learned(
+            mixed, target="y", ignore=["w", "count", "flag"], groups={"a": ["wd", "num"], "b": ["when", "num"]}
+        ).finish()
         assert encoder.names[:2] == ("num", "num missing")
         assert encoder.sources[:3] == ("num", "num", "wd")
         present = pq.read_table(mixed)["wd"].drop_null().to_pylist()

@@ -127,7 +127,7 @@ class TestText:
 
     def test_a_column_that_is_not_used_is_not_judged(self, tmp_path):
         path = write(tmp_path / "a.csv", ["1", "2", "?"], beside=[1, 2, 3])
-        assert open_rows(path, target=None, groups={"g": ["y"]}).input_names == ("y",)
+        assert open_rows(path, target=None, ignore="x").input_names == ("y",)
         assert open_rows(path, target=None, ignore="x").input_names == ("y",)
         assert open_rows(path, target=None, keys="x").key_names == ("x",)
 

@@ -32,7 +32,7 @@ from scne.rows._blocks import (
     other_places,
     stacked,
 )
-from scne.rows._data_error import DataError, counted, listed
+from scne.rows._data_error import DataError, counted, listed, listing
 from scne.rows._dates import (
     DateColumns,
     DatedScaling,
@@ -166,6 +166,7 @@ __all__ = [
     "learn_weight_scale",
     "like",
     "listed",
+    "listing",
     "namespace_of",
     "number_encoder",
     "numbers",

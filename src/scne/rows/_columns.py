@@ -4,12 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pyarrow as pa
 
 from scne.rows._data_error import DataError, listing, no_such_column
+from scne.rows._groups import matching
 from scne.rows._schemas import UnifiedColumns
 from scne.rows._settled_types import KnowsColumns
 from scne.rows._warnings import warn_user
@@ -152,19 +152,15 @@ def _given_groups(
                     f"Group {group!r} holds column {item!r} of {path}, which is also {taken[item]}; "
                     "take it out of the group."
                 )
-            # A column whose own name looks like a pattern, such as "x[0]", is found by that name.
-            if item in names:
-                columns.append(item)
-            elif re.search(r"[*?\[]", item):
-                matches = [name for name in free if fnmatchcase(name, item)]
-                if not matches:
-                    raise DataError(
-                        f"The pattern {item!r} of group {group!r} matches no input column of {path}; "
-                        f"its columns are {listing(names)}."
-                    )
-                columns += matches
-            else:
+            matches = matching(item, names, free)
+            if matches is None:
                 raise no_such_column(item, f"group {group!r}", path, names)
+            if not matches:
+                raise DataError(
+                    f"The pattern {item!r} of group {group!r} matches no input column of {path}; "
+                    f"its columns are {listing(names)}."
+                )
+            columns += matches
         if not columns:
             raise DataError(f"Group {group!r} has no columns; name at least one, or leave the group out.")
         found[group] = tuple(dict.fromkeys(columns))
