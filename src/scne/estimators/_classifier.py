@@ -253,6 +253,10 @@ class SCNEClassifier(Leaving, ClassifierMixin, BaseEstimator):
         """
         return probabilities(self._scores(X))
 
+    def __call__(self, X: Table) -> Array:
+        """The same as `predict_proba`, for tools that explain any function, such as ``shap.Explainer(model, X)``."""
+        return self.predict_proba(X)
+
     def predict_log_proba(self, X: Table) -> Array:
         """Natural logarithms of `predict_proba`."""
         found = self.predict_proba(X)

@@ -232,6 +232,10 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, BaseEstimator,
                 outputs = self.fitted_.outputs(inputs, engine)
         return outputs[:, 0] if flat else outputs
 
+    def __call__(self, X: Table) -> Array:
+        """The same as `predict`, for tools that explain any function, such as ``shap.Explainer(model, X)``."""
+        return self.predict(X)
+
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """The share of each column in what moves the output, shape (n_features_in_,): they sum to 1, or are all zero.

@@ -298,7 +298,7 @@ class FileRows:
     def _read(self, number: int, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
         """One file's rows with the columns and types of `schema`."""
         path, constants = self.files[number].path, self._constants[number]
-        stored = pa.schema([column for column in schema if column.name not in constants])
+        stored = pa.schema([self._stored(column) for column in schema if column.name not in constants])
         if not len(stored):
             # The rows must be counted even if all that is asked for stands in the names of folders.
             stored = pa.schema([(self._first_columns[number], pa.string())])
@@ -315,6 +315,11 @@ class FileRows:
             raise
         except READ_FAILURES as error:
             raise unreadable(path, self.format_name, error) from error
+
+    def _stored(self, column: pa.Field) -> pa.Field:
+        """A column as it is written: what says true and false in a text file is a number only once it is read."""
+        flags = pa.types.is_floating(column.type) and pa.types.is_boolean(self._unified.types[column.name])
+        return pa.field(column.name, pa.bool_()) if flags else column
 
     def _column(self, path: Path, array: pa.Array, column: pa.Field) -> pa.Array:
         if column.name not in self.key_names:
