@@ -49,7 +49,7 @@ class PredictionInterval(NamedTuple):
 
     @property
     def ndim(self) -> int:
-        """None: these are three arrays; whoever takes them for one, as `TransformedTargetRegressor` does, is told so."""
+        """None, as these are three arrays; `TransformedTargetRegressor`, which takes them for one, is told so."""
         raise AttributeError(
             "A PredictionInterval holds three arrays (prediction, lower, upper) and has no ndim. "
             "TransformedTargetRegressor cannot pass it on; ask the regressor inside, as in "
