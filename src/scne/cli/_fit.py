@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scne.cli._options import CHECKPOINT, CLASSIFY, DASK, KIND, TARGET, Data, Device, Json, Seed, Verbose, out_option
+from scne.cli._options import (
+    CHECKPOINT,
+    CLASSIFY,
+    DASK,
+    KIND,
+    TARGET,
+    Data,
+    Device,
+    DropMissingTarget,
+    Json,
+    Seed,
+    Verbose,
+    out_option,
+)
 from scne.cli._signals import Stopped
 
 if TYPE_CHECKING:
@@ -55,6 +68,7 @@ def fit_command(
         list[str] | None,
         typer.Option(metavar="TEXT", help="Text that stands for a missing value, as '?'; repeatable."),
     ] = None,
+    drop_missing_target: DropMissingTarget = True,
     memory: Annotated[str, typer.Option(help="Memory that the fit may take beyond imports, such as 512MB.")] = "1GB",
     checkpoint: Annotated[
         Path | None,
@@ -94,6 +108,7 @@ def fit_command(
             kinds=_kinds(kind or ()),
             missing=missing or (),
             memory=memory,
+            drop_missing_target=drop_missing_target,
         )
         base = SCNRegressor.tuned(
             max_hidden=nodes,

@@ -8,6 +8,7 @@ import typer
 CHECKPOINT = "--checkpoint"
 CLASSIFY = "--classify"
 DASK = "--dask"
+DROP_MISSING_TARGET, NO_DROP_MISSING_TARGET = "--drop-missing-target", "--no-drop-missing-target"
 FILE = "--file"
 INTERVAL = "--interval"
 KIND = "--kind"
@@ -40,6 +41,13 @@ Device = Annotated[
     str | None,
     typer.Option(
         help="Where to work: cpu, cuda, or auto for a GPU where there is one. Needs PyTorch.", show_default="cpu"
+    ),
+]
+DropMissingTarget = Annotated[
+    bool,
+    typer.Option(
+        f"{DROP_MISSING_TARGET}/{NO_DROP_MISSING_TARGET}",
+        help="Leave rows without a target out, and tell how many; or refuse them.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]

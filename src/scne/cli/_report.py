@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scne.cli._options import OUT, SEED, TARGET, DataWithTarget, Json, PageOut, Verbose
+from scne.cli._options import (
+    NO_DROP_MISSING_TARGET,
+    OUT,
+    SEED,
+    TARGET,
+    DataWithTarget,
+    DropMissingTarget,
+    Json,
+    PageOut,
+    Verbose,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,6 +71,7 @@ def report_command(
             TARGET, help="Column with the truth, where the model does not know it; one for each output, in order."
         ),
     ] = None,
+    drop_missing_target: DropMissingTarget = True,
     out: PageOut = Path("scne-report.html"),
     seed: Annotated[int, typer.Option(SEED, help="Seed of the sample and the shuffles.", min=0, max=2**31 - 1)] = 0,
     json_output: Json = False,
@@ -75,7 +86,7 @@ def report_command(
 
     check_output(out, {"the model": model, "the data": data})
     with progress_bars(verbose=verbose):
-        report = make_report(model, data, target or (), out, seed)
+        report = make_report(model, data, target or (), out, seed, drop_missing_target)
         page = report_page(report)
     page.write(out)
     facts: dict[str, object] = asdict(report.judged.evaluation)
@@ -85,7 +96,9 @@ def report_command(
     print_facts({**facts, "page": str(out)}, json_output, report.judged.evaluation.undefined)
 
 
-def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: Path, seed: int) -> Report:
+def make_report(
+    model_path: Path, data_path: Path, targets: Sequence[str], out: Path, seed: int, drop_missing_target: bool = True
+) -> Report:
     """Load the model, read the rows once, and shuffle columns of a sample of them."""
     import numpy as np
 
@@ -96,8 +109,9 @@ def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: 
 
     started = time.perf_counter()
     model = load_model(model_path)
-    rows = open_truth(model, data_path, targets)
-    about = (model_path, data_path, _command(model_path, data_path, targets, out, seed), seed, started)
+    rows = open_truth(model, data_path, targets, drop_missing_target)
+    command = _command(model_path, data_path, targets, out, seed, drop_missing_target)
+    about = (model_path, data_path, command, seed, started)
     summary, generator = describe_model(model_path), np.random.RandomState(seed)
     if is_classifier(model):
         from scne.cli._report_classes import judge_classes
@@ -119,8 +133,10 @@ def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: 
     return Report(model, summary, model.summary(), rows.targets, judged, widths, no_widths, rises, networks, *about)
 
 
-def _command(model: Path, data: Path, targets: Sequence[str], out: Path, seed: int) -> str:
+def _command(model: Path, data: Path, targets: Sequence[str], out: Path, seed: int, drop_missing_target: bool) -> str:
     words = ["scne", "report", str(model), str(data)]
     for target in targets:
         words += [TARGET, target]
+    if not drop_missing_target:
+        words.append(NO_DROP_MISSING_TARGET)
     return shlex.join([*words, OUT, str(out), *([SEED, str(seed)] if seed else [])])

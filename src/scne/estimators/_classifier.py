@@ -14,6 +14,7 @@ from scne.estimators._learning_on import check_forgetting, sums_are_kept
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._scne import SCNERegressor
 from scne.estimators.inputs._data import GivenRows, all_or_nothing
+from scne.estimators.inputs._known_files import opened
 from scne.estimators.inputs._labelled import KnownClasses, labelled_rows, later_labelled_rows
 from scne.estimators.inputs._labels import class_weighting, in_proportion, stated_classes
 from scne.estimators.inputs._later_rows import later_rows
@@ -270,7 +271,7 @@ class SCNEClassifier(ClassPredictions):
                 f"{self.classes_.tolist()!r:.200}; later calls cannot change them."
             )
         known = self._known_classes(self.fitted_.weight_scale or UNIT_SCALE)
-        later = later_labelled_rows(GivenRows(X, y, sample_weight), known)
+        later = later_labelled_rows(GivenRows(opened(self, X, with_targets=True), y, sample_weight), known)
         self.regressor_.partial_fit(later.X, later.y, later.sample_weight, forgetting=forgetting)
         return self
 
@@ -294,7 +295,8 @@ class SCNEClassifier(ClassPredictions):
         self
         """
         check_is_fitted(self)
-        later = later_labelled_rows(GivenRows(X, y, sample_weight), self._known_classes(None))
+        given = GivenRows(opened(self, X, with_targets=True), y, sample_weight)
+        later = later_labelled_rows(given, self._known_classes(None))
         self.regressor_.add_nodes(n, later.X, later.y, later.sample_weight)
         return self
 

@@ -32,7 +32,7 @@ from scne.rows._blocks import (
     other_places,
     stacked,
 )
-from scne.rows._data_error import DataError, counted, listed
+from scne.rows._data_error import DataError, counted, listed, listing
 from scne.rows._dates import (
     DateColumns,
     DatedScaling,
@@ -62,11 +62,12 @@ from scne.rows._scaling_learner import (
     learn_ramps,
     learn_scaling,
 )
+from scne.rows._warnings import ScneWarning, users_stacklevel, warn_user
 
 if TYPE_CHECKING:
     from scne.rows._batches import numbers
     from scne.rows._encoded import EncodedFileRows, encoded_rows
-    from scne.rows._encoder import Encoder
+    from scne.rows._encoder import Encoder, number_encoder
     from scne.rows._encoder_learner import EncoderLearner
     from scne.rows._file_parts import FileFacts
     from scne.rows._files import FileRows
@@ -100,6 +101,7 @@ _WITH_ARROW = {
     "frame_table": "_frames",
     "has_only_numbers": "_frames",
     "is_numeric": "_schemas",
+    "number_encoder": "_encoder",
     "numbers": "_batches",
     "open_rows": "_opening",
     "reading_cost": "_reading_cost",
@@ -141,6 +143,7 @@ __all__ = [
     "RowsOf",
     "SampleDrawer",
     "SampledRows",
+    "ScneWarning",
     "TableRows",
     "WeightFacts",
     "WeightScale",
@@ -178,7 +181,9 @@ __all__ = [
     "learn_weight_scale",
     "like",
     "listed",
+    "listing",
     "namespace_of",
+    "number_encoder",
     "numbers",
     "one_hot",
     "open_rows",
@@ -193,6 +198,8 @@ __all__ = [
     "stacked",
     "to_numpy",
     "totals_by_label",
+    "users_stacklevel",
+    "warn_user",
     "weight_facts",
     "whole_dates",
 ]
