@@ -223,9 +223,6 @@ def test_the_command_tells_how_many(tmp_path, monkeypatch, capsys):
     assert status == 0, said
     assert json.loads(printed)["n_rows"] == 2_400 - 871
     assert said.startswith(line)
-    status, printed, said = run_here(monkeypatch, capsys, "report", "model.scne", "gaps.parquet", "--json")
-    assert status == 0, said
-    assert json.loads(printed)["n_rows"] == 2_400 - 871
     for command in (
         ("fit", "gaps.parquet", "--target", "y", *FAST),
         ("evaluate", "model.scne", "gaps.parquet"),
@@ -234,6 +231,16 @@ def test_the_command_tells_how_many(tmp_path, monkeypatch, capsys):
         status, _, said = run_here(monkeypatch, capsys, *command, "--no-drop-missing-target")
         assert status == 1
         assert "missing values: the first in row 1" in said
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("gaps")
+def test_a_report_leaves_them_out_too(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    RVFLRegressor(5, random_state=0).fit(open_rows("gaps.parquet", target="y")).save("model.scne")
+    status, printed, said = run_here(monkeypatch, capsys, "report", "model.scne", "gaps.parquet", "--json")
+    assert status == 0, said
+    assert json.loads(printed)["n_rows"] == 2_400 - 871
 
 
 @pytest.mark.parametrize("shape", [(20,), (20, 2)])

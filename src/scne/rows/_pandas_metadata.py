@@ -15,9 +15,9 @@ def stored_index(schema: pa.Schema) -> tuple[str, ...]:
     Examples
     --------
     >>> import pandas as pd
-    >>> frame = pd.DataFrame({"x": [1.0, 2.0, 3.0]})
-    >>> stored_index(pa.Table.from_pandas(frame).schema), stored_index(pa.Table.from_pandas(frame[frame.x > 1]).schema)
-    ((), ('__index_level_0__',))
+    >>> frames = pd.DataFrame({"x": [1.0, 2.0]}), pd.DataFrame({"x": [1.0, 2.0]}, index=[7, 3])
+    >>> [stored_index(pa.Table.from_pandas(frame).schema) for frame in frames]
+    [(), ('__index_level_0__',)]
     """
     named = _told(schema).get("index_columns")
     return tuple(name for name in named if isinstance(name, str)) if isinstance(named, list) else ()
