@@ -1,5 +1,6 @@
 """`scne fit`: open the files, fit, write the model."""
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,7 +31,9 @@ def fit_command(
     tuning: Annotated[
         float, typer.Option(help="Rounds of tuning after the search; 0 is none.", min=0, max=10_000)
     ] = 10,
-    validation: Annotated[float, typer.Option(help="Share of the searched rows that are only watched.")] = 0.15,
+    validation: Annotated[
+        float, typer.Option(help="Share of the searched rows that are held out, to choose and to measure errors on.")
+    ] = 0.15,
     search_rows: Annotated[
         int, typer.Option(help="Rows on which networks are searched; 0 is all.", min=0, max=10**9)
     ] = 100_000,
@@ -67,12 +70,14 @@ def fit_command(
 ) -> None:
     """Fit an ensemble to files, reading them as a stream, and write the model."""
     # Imported here, so that `scne --help` answers at once.
+    from scne.cli._console import print_json
+    from scne.cli._fit_result import FitResult, fit_facts, print_fit
     from scne.cli._progress import progress_bars
-    from scne.cli._tables import print_summary
     from scne.disk import check_output
     from scne.estimators import SCNERegressor, SCNRegressor, describe_model
     from scne.rows import open_rows, read_groups
 
+    started = time.perf_counter()
     check_output(out, {"the data": data, "the groups file": groups, "the checkpoint": checkpoint})
     with progress_bars(passes=True, verbose=verbose):
         rows = open_rows(
@@ -96,12 +101,25 @@ def fit_command(
         if not per_group:
             model.set_params(networks="across", n_estimators=networks)
         _fit_and_save(model, rows, out, checkpoint, dask)
-        notes = [note for note in (rows.guessed_groups, model.memory_note_) if note is not None]
-        notes.append(_admissibility(model, tuning > 0))
+        notes = {"groups": rows.guessed_groups, "memory": model.memory_note_}
+        seconds = time.perf_counter() - started
         # As the file has it, which holds no sums.
         described = replace(describe_model(model), n_bytes=out.stat().st_size, has_system=False)
-        paragraph = model.summary()
-    print_summary(described, out, json_output, paragraph, notes)
+        result = FitResult(
+            data,
+            out,
+            described,
+            model.summary(),
+            model.fitted_,
+            rows.n_rows,
+            seconds,
+            {label: note for label, note in notes.items() if note is not None},
+            [_admissibility(model, tuning > 0)],
+        )
+    if json_output:
+        print_json(fit_facts(result))
+    else:
+        print_fit(result, verbose)
 
 
 def _fit_and_save(
@@ -160,5 +178,5 @@ def _admissibility(model: "SCNERegressor", tuned: bool) -> str:
     held = model.admissible_nodes_
     shares = ", ".join(f"{name} {int(nodes.sum())} of {len(nodes)}" for name, nodes in held.items())
     if tuned:
-        return f"Nodes that, after tuning, satisfy on all rows the inequality that admitted them: {shares}."
-    return f"Nodes that the sample admitted and that satisfy their inequality on all rows: {shares}."
+        return f"Nodes still admissible on all rows after tuning: {shares}."
+    return f"Nodes admissible on all rows: {shares}."

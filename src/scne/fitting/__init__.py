@@ -1,5 +1,6 @@
 """From checked rows to a fitted model, step by step."""
 
+from scne.fitting._baselines import HeldOutErrors
 from scne.fitting._building import DrawnPlan, NetworkPlan
 from scne.fitting._calibration import MOST_ERRORS, HeldOutOutputs, PredictionInterval, around, half_widths
 from scne.fitting._checkpoint import Checkpoint, Form, check_fixed_seed, keeping
@@ -87,6 +88,7 @@ __all__ = [
     "FittedNetworks",
     "FittedTrend",
     "Form",
+    "HeldOutErrors",
     "HeldOutOutputs",
     "HeldOutSums",
     "LaterRows",

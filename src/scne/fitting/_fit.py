@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.fitting._baselines import held_out_errors
 from scne.fitting._calibration import HeldOutOutputs, held_out_outputs, kept_errors, with_trend
 from scne.fitting._checkpoint import Checkpoint
 from scne.fitting._checks import BASIS_BYTES, check_gram_fits
@@ -71,7 +72,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
     fitted_places = None if held_out_places is None else other_places(data.search.n_rows, held_out_places)
     has_judges = not plan.matrix_free and (data.watched is not None or held_out_places is not None)
 
-    trend = None
+    searched, trend, line = data.search, None, None
     if plan.trend == "linear" or (plan.trend == "judged" and not has_judges):
         trend = learn_trend(data.search, fitted_places)
         data = without_trend(data, trend)
@@ -114,9 +115,11 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         blend = blended(judged, target_scaling, data.search, fitted_places)
         if blend.trend is not None:
             part = FittedTrend("blended", blend.trend, blend.share, target_scaling.shift)
-        target_scaling, judged = blend.target_scaling, blend.judged
+        target_scaling, judged, line = blend.target_scaling, blend.judged, blend.line
 
     errors = None if judged is None else kept_errors(judged.outputs - judged.rows.targets, judged.rows.weights)
+    if judged is not None and trend is not None:
+        judged = with_trend(judged, trend)
     networks = FittedNetworks(
         columns=Columns(
             data.rows.n_columns,
@@ -125,6 +128,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
             data.flat_target,
             data.encoder,
             means=site.means if data.encoder is None else None,
+            statistics=None if data.statistics is None else data.statistics[0],
         ),
         members=members,
         solved=solved,
@@ -135,8 +139,9 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         calibration=None if errors is None else RunningErrors(errors, len(errors)),
         n_rows=data.rows.n_rows,
         weight_scale=data.weight_scale,
+        held_out_errors=None if judged is None else held_out_errors(judged, searched, fitted_places, line),
     )
-    return Fit(networks, judged if judged is None or trend is None else with_trend(judged, trend))
+    return Fit(networks, judged)
 
 
 def build_members(plan: FitPlan, site: "BuildingSite") -> tuple[Member, ...]:

@@ -243,12 +243,15 @@ class Blend(NamedTuple):
         The ensemble's, with the constants of both.
     judged : HeldOutOutputs
         What both together say of the held-out rows.
+    line : array of shape (n, q)
+        What a trend that has not seen these rows says of them.
     """
 
     share: NDArray[np.float64]
     trend: Trend | None
     target_scaling: ColumnScaling
     judged: "HeldOutOutputs"
+    line: Array
 
 
 def blended(
@@ -272,7 +275,7 @@ def blended(
     said += like(constant, said)
     share = network_share(judged.rows.targets, judged.outputs, said, judged.rows.weights)
     if (share == 1).all():
-        return Blend(share, None, target_scaling, judged)
+        return Blend(share, None, target_scaling, judged, said)
     trend, constant = learn_line(searched)
     outputs = like(share, said) * judged.outputs + like(1.0 - share, said) * said
     return Blend(
@@ -280,6 +283,7 @@ def blended(
         Trend(trend.scaling, trend.weights * (1.0 - share)),
         ColumnScaling(share * target_scaling.shift + (1.0 - share) * constant, target_scaling.scale),
         judged._replace(outputs=outputs),
+        said,
     )
 
 

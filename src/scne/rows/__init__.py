@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from scne.rows._frames import array_table, frame_names, frame_pieces, frame_table, has_only_numbers
     from scne.rows._opening import open_rows
     from scne.rows._reading_cost import reading_cost
+    from scne.rows._readings import ColumnReading, column_readings
     from scne.rows._sample import RowSample, SampleDrawer, row_keys, sample_positions
     from scne.rows._tables import RawRows, TableRows
 
@@ -95,6 +96,8 @@ _WITH_ARROW = {
     "numbers": "_batches",
     "open_rows": "_opening",
     "reading_cost": "_reading_cost",
+    "ColumnReading": "_readings",
+    "column_readings": "_readings",
     "row_keys": "_sample",
     "sample_positions": "_sample",
 }
@@ -111,6 +114,7 @@ __all__ = [
     "Array",
     "ArrayRows",
     "ChangedRows",
+    "ColumnReading",
     "ColumnScaling",
     "ColumnStatistics",
     "DataError",
@@ -140,6 +144,7 @@ __all__ = [
     "ascending",
     "cast",
     "check_weight_size",
+    "column_readings",
     "column_statistics",
     "content_keys",
     "counted",
