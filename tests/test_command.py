@@ -107,9 +107,12 @@ def test_version_and_help(tmp_path):
 
 
 def test_progress_is_shown_on_a_terminal(tmp_path):
-    seen = seen_on_terminal([*SCNE, "demo", "--quick"], tmp_path)
+    seen = seen_on_terminal([*SCNE, "demo", "--quick"], tmp_path, COLUMNS="80")
     for stage in (b"building pollutants", b"building weather", b"building calendar", b"walking along lambda"):
         assert stage in seen
+    # Times are named, and no column of them is cut at 80 characters.
+    assert b"took " in seen
+    assert "\N{HORIZONTAL ELLIPSIS}".encode() not in seen
 
 
 def test_the_command_is_installed():

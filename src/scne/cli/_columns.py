@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from scne.rows import ColumnReading, counted
 
 # Names that a line gives; the rest are counted.
-MOST_NAMES = 24
+MOST_NAMES = 16
 _NOUNS = {"number": "number", "flag": "flag", "text": "text column", "date": "date"}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scne.cli._options import CHECKPOINT, DASK, KIND, TARGET, Data, Device, Json, Seed, Verbose, out_option
+from scne.cli._options import CHECKPOINT, DASK, KIND, TARGET, Data, Device, FitVerbose, Json, Seed, out_option
 from scne.cli._signals import Stopped
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def fit_command(
     device: Device = None,
     seed: Seed = 0,
     json_output: Json = False,
-    verbose: Verbose = False,
+    verbose: FitVerbose = False,
 ) -> None:
     """Fit an ensemble to files, reading them as a stream, and write the model."""
     # Imported here, so that `scne --help` answers at once.
@@ -101,21 +101,23 @@ def fit_command(
         if not per_group:
             model.set_params(networks="across", n_estimators=networks)
         _fit_and_save(model, rows, out, checkpoint, dask)
-        notes = {"groups": rows.guessed_groups, "memory": model.memory_note_}
         seconds = time.perf_counter() - started
-        # As the file has it, which holds no sums.
-        described = replace(describe_model(model), n_bytes=out.stat().st_size, has_system=False)
-        result = FitResult(
-            data,
-            out,
-            described,
-            model.summary(),
-            model.fitted_,
-            rows.n_rows,
-            seconds,
-            {label: note for label, note in notes.items() if note is not None},
-            [_admissibility(model, tuning > 0)],
-        )
+        with _model_kept(out):
+            # As the file has it, which holds no sums.
+            described = replace(describe_model(model), n_bytes=out.stat().st_size, has_system=False)
+            paragraph = model.summary()
+    notes = {"groups": rows.guessed_groups, "memory": model.memory_note_}
+    result = FitResult(
+        data,
+        out,
+        described,
+        paragraph,
+        model.fitted_,
+        rows.n_rows,
+        seconds,
+        {label: note for label, note in notes.items() if note is not None},
+        [_admissibility(model, tuning > 0)],
+    )
     if json_output:
         print_json(fit_facts(result))
     else:
@@ -132,12 +134,19 @@ def _fit_and_save(
     with _progress_kept(checkpoint) as progress, dask_client(dask) as client:
         model.fit(rows, checkpoint=progress, client=client)
         save_model(model, out)
-        try:
+        with _model_kept(out):
             if progress is not None:
                 progress.clear()
-        except Stopped as stopped:
-            stopped.add_note(f"The model was written to {out}.")
-            raise
+
+
+@contextmanager
+def _model_kept(out: Path) -> "Iterator[None]":
+    """Who stops the command after the model was written is told so."""
+    try:
+        yield
+    except Stopped as stopped:
+        stopped.add_note(f"The model was written to {out}.")
+        raise
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 from scne.cli._columns import column_lines
 from scne.cli._console import open_console
 from scne.cli._expected import expected_errors, print_expected
-from scne.cli._options import OUT
+from scne.cli._options import OUT, VERBOSE
 from scne.cli._tables import print_networks, printable
 from scne.estimators import ModelSummary
 from scne.fitting import FittedNetworks
@@ -17,6 +17,8 @@ from scne.report import format_duration
 from scne.rows import ColumnReading, column_readings, counted, listed
 
 _LABEL = 9
+# Guessed groups that are listed unasked.
+_MOST_GROUPS = 4
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,8 @@ def print_fit(result: FitResult, verbose: bool) -> None:
     targets = listed([printable(name) for name in result.targets])
     console.print(f"Fitted a model of {targets} in {format_duration(result.seconds)}.\n", style="bold", markup=False)
     notes = {label: [note] for label, note in result.notes.items()}
+    if "groups" in notes and len(result.fitted.columns.groups) > _MOST_GROUPS and not verbose:
+        notes["groups"] = [f"{len(result.fitted.columns.groups)} guessed from column names ({VERBOSE} lists them)"]
     print_labelled({"rows": [_rows(result)], **column_lines(result.readings), **notes})
     console.print()
     print_expected(result.fitted, [printable(name) for name in result.targets])
