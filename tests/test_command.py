@@ -11,7 +11,6 @@ from commands import SCNE, seen_on_terminal
 
 import scne
 
-
 # Threads of OpenMP spin while they wait for each other, which takes a minute where other tests need the cores.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 

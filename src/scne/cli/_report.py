@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scne.cli._files import Regressor
+    from scne.cli._report_baselines import Baselines
     from scne.cli._report_rows import JudgedRows
     from scne.estimators import ModelSummary
     from scne.explain import GroupImportances, PermutationImportances
 
 LEVEL = 0.9
-# Rows that are drawn for the pictures, and those of them whose columns are shuffled (five times each).
+# Rows that are drawn for the pictures, and those of them whose columns are shuffled (five times each): fewer where
+# there are many columns, since each takes a prediction of all of them.
 SAMPLE_ROWS, SHUFFLED_ROWS = 20_000, 5_000
+SHUFFLED_VALUES, FEWEST_SHUFFLED = 200_000, 1_000
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,8 @@ class Report:
     """All that the page shows.
 
     `widths` (q,) are the half widths of the intervals of LEVEL; where there are none, `no_widths` is the sentence that
-    says why. There are no `networks` without the Gram system, or for a single one. The work `started` by
-    `time.perf_counter`.
+    says why. There are no `baselines` of very few rows, and no `networks` without the Gram system, or for a single
+    one. The work `started` by `time.perf_counter`.
     """
 
     model: "Regressor"
@@ -41,6 +44,7 @@ class Report:
     judged: "JudgedRows"
     widths: "NDArray[np.float64] | None"
     no_widths: str
+    baselines: "Baselines | None"
     permutation: "PermutationImportances"
     networks: "GroupImportances | None"
     model_path: Path
@@ -64,7 +68,7 @@ def report_command(
     json_output: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Judge a model on rows with their target, and write one page with errors, pictures and importances."""
+    """Write an HTML evaluation of a model on rows with their target: errors, residuals, effects and importances."""
     # Imported here, so that `scne --help` answers at once.
     from scne.cli._progress import progress_bars
     from scne.cli._report_page import report_page
@@ -77,6 +81,10 @@ def report_command(
         page = report_page(report)
     page.write(out)
     facts: dict[str, object] = asdict(report.judged.evaluation)
+    if report.baselines is not None:
+        facts["rmse_mean"] = dict(zip(report.targets, report.baselines.mean.tolist(), strict=True))
+    if report.baselines is not None and report.baselines.linear is not None:
+        facts["rmse_linear"] = dict(zip(report.targets, report.baselines.linear.tolist(), strict=True))
     if report.judged.coverage is not None:
         facts["covered"] = dict(zip(report.targets, report.judged.coverage.tolist(), strict=True))
     print_facts({**facts, "page": str(out)}, json_output, report.judged.evaluation.undefined)
@@ -87,6 +95,7 @@ def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: 
     import numpy as np
     from sklearn.base import is_regressor
 
+    from scne.cli._report_baselines import measure_baselines
     from scne.cli._report_rows import has_small_system, is_ensemble, judge, open_truth
     from scne.estimators import describe_model, load_model
     from scne.fitting import half_widths
@@ -103,8 +112,9 @@ def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: 
         no_widths = str(error)
     judged = judge(model, rows, widths, SAMPLE_ROWS, seed)
     truth = judged.truth if model.n_outputs_ > 1 else judged.truth[:, 0]
+    shuffled = min(SHUFFLED_ROWS, max(FEWEST_SHUFFLED, SHUFFLED_VALUES // model.n_features_in_))
     permutation = model.permutation_importances(
-        judged.sample, truth, random_state=np.random.RandomState(seed), max_rows=SHUFFLED_ROWS
+        judged.sample, truth, random_state=np.random.RandomState(seed), max_rows=shuffled
     )
     return Report(
         model,
@@ -114,6 +124,7 @@ def make_report(model_path: Path, data_path: Path, targets: Sequence[str], out: 
         judged,
         widths,
         no_widths,
+        measure_baselines(judged.encoded, judged.truth, judged.predictions),
         permutation,
         model.group_importances_ if is_ensemble(model) and has_small_system(model) else None,
         model_path,

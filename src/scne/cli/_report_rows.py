@@ -53,9 +53,10 @@ class TruthRows:
         return numbers(batch, self.targets)
 
     def inputs(self, batch: Batch) -> Inputs:
-        """Numbers, by name where the model knows names."""
+        """Columns as they are for a model that encodes them itself, and else numbers, by name where it knows names."""
         if self.encoder is not None:
-            return _table(self.encoder.names, self.encoder.transform(batch))
+            names = [name for name in self.encoder.inputs if name in batch.schema.names]
+            return pa.table([batch.column(name) for name in names], names=names)
         if self.names is not None:
             return _table(self.names, numbers(batch, self.names))
         return numbers(batch, self.files.input_names)
@@ -65,12 +66,13 @@ class TruthRows:
 class JudgedRows:
     """What a model says of rows whose truth is known: of all rows the errors and the share (q,) in their interval.
 
-    Of a sample the inputs, as the model takes them, and truth and predictions (n, q).
+    Of a sample the inputs, as the model takes them and `encoded` (n, d), and truth and predictions (n, q).
     """
 
     evaluation: Evaluation
     coverage: NDArray[np.float64] | None
     sample: Inputs
+    encoded: NDArray[np.float64]
     truth: NDArray[np.float64]
     predictions: NDArray[np.float64]
 
@@ -124,10 +126,12 @@ def judge(
         n_rows += batch.num_rows
     table = drawer.finish().table
     sample = rows.inputs(table)
+    encoded = rows.encoder.transform(table) if rows.encoder is not None else _matrix(sample)
     return JudgedRows(
         sums.evaluation(rows.targets),
         None if widths is None else covered / n_rows,
         sample,
+        encoded,
         rows.truth(table),
         in_columns(model.predict(sample)),
     )
@@ -145,6 +149,10 @@ def _predicted(model: Regressor, rows: TruthRows) -> Iterator[tuple[Batch, NDArr
         done += batch.num_rows
         announce("predicting", -(-done // step), -(-total // step), total)
         yield batch, in_columns(outputs)
+
+
+def _matrix(inputs: Inputs) -> NDArray[np.float64]:
+    return numbers(inputs, inputs.column_names) if isinstance(inputs, pa.Table) else inputs
 
 
 def _table(names: Sequence[str], values: NDArray[np.float64]) -> pa.Table:

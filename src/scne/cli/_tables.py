@@ -15,6 +15,7 @@ def print_facts(facts: Mapping[str, object], as_json: bool, note: str | None = N
     if as_json:
         print_json(facts)
         return
+    width = max(8, *map(len, facts))
     for name, value in facts.items():
         if isinstance(value, Mapping):
             value = ", ".join(f"{key} {'—' if number is None else f'{number:.6g}'}" for key, number in value.items())
@@ -22,7 +23,7 @@ def print_facts(facts: Mapping[str, object], as_json: bool, note: str | None = N
             value = ", ".join(map(str, value))
         elif isinstance(value, int):
             value = f"{value:,}"
-        print_text(f"{name:<8} {printable(str(value))}")
+        print_text(f"{name:<{width}} {printable(str(value))}")
     if note is not None:
         print_text(note)
 

@@ -56,7 +56,7 @@ from scne.fitting._probabilities import (
 )
 from scne.fitting._running_errors import RunningErrors
 from scne.fitting._training import TrainingData
-from scne.fitting._trend import Trend
+from scne.fitting._trend import Trend, learn_line
 from scne.fitting._updating import reweighted, updated
 from scne.fitting._weights import (
     SCORE_SLACK,
@@ -125,6 +125,7 @@ __all__ = [
     "grown",
     "half_widths",
     "keeping",
+    "learn_line",
     "mean_output",
     "one_hot",
     "open_engine",
