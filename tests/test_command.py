@@ -96,7 +96,7 @@ def test_the_default_model_is_the_best_of_all(quick):
     errors = {}
     for line in finished.stdout.splitlines():
         if match := re.match(r" (linear|Hist|SCNERegressor).*?(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s*$", line):
-            errors[match[1]] = float(match[3])
+            errors[match[1]] = float(match[2])
     assert errors["SCNERegressor"] < errors["Hist"] < errors["linear"]
     assert f"Best: SCNERegressor(), small networks, test RMSE {errors['SCNERegressor']:.2f}" in finished.stdout
 

@@ -78,8 +78,8 @@ def compare_usual_models(split: Split, seed: int, quick: bool) -> UsualModels:
         small = SCNRegressor.tuned(max_hidden=25, tuning_epochs=2)
         default, name = SCNERegressor(small, random_state=seed), "SCNERegressor(), small networks"
     models: dict[str, Predictor] = {
-        "linear model (ridge regression)": make_pipeline(StandardScaler(), Ridge()),
-        "HistGradientBoostingRegressor()": HistGradientBoostingRegressor(random_state=seed),
+        "linear model": make_pipeline(StandardScaler(), Ridge()),
+        "HistGradientBoosting": HistGradientBoostingRegressor(random_state=seed),
         name: default,
     }
     rows = []

@@ -55,11 +55,11 @@ def _usual_models(page: Page, result: DemoResult) -> None:
     rows, best = result.usual.rows, result.usual.best
     page.section(
         "The default model beside others",
-        "All models have the same training rows, and none was tuned to this data: a linear model, scikit-learn's "
-        "gradient boosting, and the default ensemble of scne.",
+        "All models have the same training rows, and none was tuned to this data: a ridge regression, scikit-learn's "
+        "gradient boosting and the ensemble of scne, each with its defaults.",
     )
     page.table(
-        ("model", "train RMSE", "test RMSE", "R²", "fit s"),
+        ("model", "test RMSE", "R²", "fit s", "train RMSE"),
         [[row.name, *_fitted_cells(row)] for row in rows],
         caption=f"Errors in {UNIT}; R² on the test hours; seconds of the whole fit.",
         highlight=best,
@@ -162,7 +162,8 @@ def _decorrelation(page: Page, result: DemoResult) -> None:
             error=f"RMSE ({UNIT})",
         ),
         caption="Errors along λ; the score is the square root of the generalised cross-validation score.",
-        alt="Line chart: training and test error fall along lambda, most of it near the end.",
+        alt=f"Line chart along lambda: the training error goes from {result.path.train[0]:.1f} to "
+        f"{result.path.train[-1]:.1f}, the test error from {result.path.test[0]:.1f} to {result.path.test[-1]:.1f}.",
     )
 
 
@@ -206,7 +207,7 @@ def print_comparison(result: DemoResult, page: Path) -> None:
     usual, best = result.usual.rows, result.usual.best
     table = open_table()
     table.add_column("model", no_wrap=True)
-    for heading in ("train", "test", "R²", "fit s"):
+    for heading in ("test", "R²", "fit s", "train"):
         table.add_column(heading, justify="right", no_wrap=True)
     for index, fitted in enumerate(usual):
         table.add_row(fitted.name, *_fitted_cells(fitted), style="bold" if index == best else "")
@@ -229,7 +230,7 @@ def print_comparison(result: DemoResult, page: Path) -> None:
 
 def _fitted_cells(row: FittedRow) -> list[str]:
     """The numbers of one line of the first table, as text."""
-    return [f"{row.train_error:.2f}", f"{row.test_error:.2f}", f"{row.r2:.3f}", f"{row.seconds:.2f}"]
+    return [f"{row.test_error:.2f}", f"{row.r2:.3f}", f"{row.seconds:.2f}", f"{row.train_error:.2f}"]
 
 
 def _cells(row: ModelRow) -> list[str]:

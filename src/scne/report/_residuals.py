@@ -29,13 +29,12 @@ def draw_residuals(ax: Axes, prediction: ArrayLike, residual: ArrayLike, *, targ
     >>> ax.get_ylabel()
     'truth - prediction'
     """
-    prediction = np.asarray(prediction, dtype=float).ravel()
-    residual = np.asarray(residual, dtype=float).ravel()
-    finite = np.isfinite(prediction) & np.isfinite(residual)
-    n_rows, prediction, residual = len(residual), prediction[finite], residual[finite]
-    left, right = inner_range(prediction)
-    reach = max(map(abs, inner_range(residual)))
-    counts, _, _ = np.histogram2d(prediction, residual, bins=(COLUMNS, LINES), range=((left, right), (-reach, reach)))
+    x, y = np.asarray(prediction, dtype=float).ravel(), np.asarray(residual, dtype=float).ravel()
+    finite = np.isfinite(x) & np.isfinite(y)
+    n_rows, x, y = len(y), x[finite], y[finite]
+    left, right = inner_range(x)
+    reach = max(map(abs, inner_range(y)))
+    counts, _, _ = np.histogram2d(x, y, bins=(COLUMNS, LINES), range=((left, right), (-reach, reach)))
     ax.set_xlim(left, right)
     ax.set_ylim(-reach, reach)
     image = ax.imshow(
@@ -49,7 +48,7 @@ def draw_residuals(ax: Axes, prediction: ArrayLike, residual: ArrayLike, *, targ
         zorder=1,
     )
     ax.axhline(0, color=matplotlib.rcParams["axes.labelcolor"], linewidth=0.9, zorder=1.5)
-    places, medians = _running_medians(prediction, residual)
+    places, medians = _running_medians(x, y)
     ax.plot(places, medians, color=line_colors()[1], linewidth=1.6, zorder=2, label="median")
     ax.set_xlabel(f"predicted {literal(shorten(target, KEY_SIZE, max(0.7 * min(axes_size(ax)), 150.0)))}")
     ax.set_ylabel("truth - prediction")
@@ -72,16 +71,16 @@ def draw_distribution(ax: Axes, residual: ArrayLike) -> None:
     >>> ax.get_xlabel()
     'truth - prediction'
     """
-    residual = np.asarray(residual, dtype=float).ravel()
-    n_rows, residual = len(residual), residual[np.isfinite(residual)]
-    low, high = inner_range(residual)
+    values = np.asarray(residual, dtype=float).ravel()
+    n_rows, values = len(values), values[np.isfinite(values)]
+    low, high = inner_range(values)
     # An odd number of bars about zero: one of them is for what is right.
     reach = max(abs(low), abs(high))
-    counts, edges = np.histogram(residual, bins=BARS, range=(-reach, reach))
+    counts, edges = np.histogram(values, bins=BARS, range=(-reach, reach))
     colors = line_colors()
-    ax.bar(edges[:-1], 100 * counts / max(1, len(residual)), width=np.diff(edges), align="edge", color=colors[0])
-    if len(residual):
-        for end in np.quantile(residual, (0.05, 0.95)):
+    ax.bar(edges[:-1], 100 * counts / max(1, len(values)), width=np.diff(edges), align="edge", color=colors[0])
+    if len(values):
+        for end in np.quantile(values, (0.05, 0.95)):
             ax.axvline(end, color=colors[1], linewidth=1.2, linestyle=(0, (3.5, 1.6)))
     ax.axvline(0, color=matplotlib.rcParams["axes.labelcolor"], linewidth=0.9)
     ax.set_xlim(-reach, reach)
