@@ -37,7 +37,7 @@ def test_demo_prints_one_line_for_each_model(quick):
     finished, _ = quick
     assert finished.returncode == 0, finished.stderr
     for words in (
-        "ridge regression",
+        "linear model",
         "HistGradientBoosting",
         "SCNERegressor()",
         "naive average",
