@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 import scne
 from scne import SCNERegressor, SCNRegressor
 from scne.cli._app import app
+from scne.cli._fit_result import FitResult, fit_facts, print_fit
+from scne.estimators import describe_model
 from scne.rows import column_readings
 
 FIT = ["--target", "load [kW]", "--nodes", "8", "--tuning", "1", "--networks", "2"]
@@ -136,6 +138,16 @@ def test_verbose_and_inspect_show_networks_in_the_same_units(folder, facts):
     assert f"{error:.4g}" in inspected
     assert f"{facts['expected_error']['load [kW]']['mean']:.3g}" in inspected
     assert "1 text column: wind (3 levels)" in inspected
+
+
+def test_rows_without_a_target_are_counted(folder, facts, capsys):
+    model = scne.load(folder / "json.scne")
+    result = FitResult(
+        folder / "rows.parquet", folder / "m.scne", describe_model(model), "", model.fitted_, 805, 1.0, {}
+    )
+    assert (result.n_left_out, fit_facts(result)["n_left_out"]) == (5, 5)
+    print_fit(result, verbose=False)
+    assert "; 5 rows without a target left out" in " ".join(capsys.readouterr().out.split())
 
 
 def test_what_cannot_be_predicted_is_said(folder):

@@ -94,8 +94,11 @@ def print_fit(result: FitResult, verbose: bool) -> None:
     targets = listed([printable(name) for name in result.targets])
     console.print(f"Fitted a model of {targets} in {format_duration(result.seconds)}.\n", style="bold", markup=False)
     notes = {label: [note] for label, note in result.notes.items()}
-    if "groups" in notes and len(result.fitted.columns.groups) > _MOST_GROUPS and not verbose:
-        notes["groups"] = [f"{len(result.fitted.columns.groups)} guessed from column names ({VERBOSE} lists them)"]
+    n_groups = len(result.fitted.columns.groups)
+    if n_groups <= 1 and not verbose:
+        notes.pop("groups", None)
+    elif "groups" in notes and n_groups > _MOST_GROUPS and not verbose:
+        notes["groups"] = [f"{n_groups} guessed from column names ({VERBOSE} lists them)"]
     print_labelled({"rows": [_rows(result)], **column_lines(result.readings), **notes})
     console.print()
     print_expected(result.fitted, [printable(name) for name in result.targets])
