@@ -192,9 +192,12 @@ def inspect(model: Model, json_output: Json = False) -> None:
     """Show what a model file holds."""
     from dataclasses import replace
 
+    from scne.cli._fit_result import print_expectations
     from scne.cli._tables import print_summary
     from scne.estimators import describe_model, load_model
 
     fitted = load_model(model)
     described = replace(describe_model(fitted), n_bytes=model.stat().st_size)
+    if not json_output:
+        print_expectations(fitted, described.target_names or ())
     print_summary(described, model, json_output, fitted.summary())

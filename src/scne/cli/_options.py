@@ -19,6 +19,7 @@ SEED = "--seed"
 SINGLE = "--float32"
 TARGET = "--target"
 TO = "--to"
+VERBOSE = "--verbose"
 
 DATA_HELP = "Parquet, CSV or Arrow: a file, or a folder of files."
 
@@ -54,4 +55,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 Model = Annotated[Path, typer.Argument(help="A model that `scne fit` wrote.")]
 PageOut = Annotated[Path, out_option("Where to write the page.", is_page=True)]
 Seed = Annotated[int, typer.Option(SEED, help="Seed of all random numbers.", parser=whole_number, metavar="NUMBER")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say how long every stage took, on standard error.")]
+FitVerbose = Annotated[
+    bool,
+    typer.Option(
+        VERBOSE, "-v", help="Show the networks and what was chosen, and on standard error how long every stage took."
+    ),
+]
+Verbose = Annotated[bool, typer.Option(VERBOSE, "-v", help="Say how long every stage took, on standard error.")]

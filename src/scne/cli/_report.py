@@ -26,14 +26,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scne.cli._files import Regressor
+    from scne.cli._report_baselines import Baselines
     from scne.cli._report_classes import JudgedClasses
     from scne.cli._report_rows import JudgedRows
     from scne.estimators import ModelSummary
     from scne.explain import GroupImportances, PermutationImportances
 
 LEVEL = 0.9
-# Rows that are drawn for the pictures, and those of them whose columns are shuffled (five times each).
+# Rows that are drawn for the pictures, and those of them whose columns are shuffled (five times each): fewer where
+# there are many columns, since each takes a prediction of all of them.
 SAMPLE_ROWS, SHUFFLED_ROWS = 20_000, 5_000
+SHUFFLED_VALUES, FEWEST_SHUFFLED = 200_000, 1_000
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,8 @@ class Report:
 
     Of a classifier the `model` is its regressor.
     `widths` (q,) are the half widths of the intervals of LEVEL; where there are none, `no_widths` is the sentence that
-    says why. There are no `networks` without the Gram system, or for a single one. The work `started` by
-    `time.perf_counter`.
+    says why. There are no `baselines` of very few rows, and no `networks` without the Gram system, or for a single
+    one. The work `started` by `time.perf_counter`.
     """
 
     model: "Regressor"
@@ -53,6 +56,7 @@ class Report:
     judged: "JudgedRows | JudgedClasses"
     widths: "NDArray[np.float64] | None"
     no_widths: str
+    baselines: "Baselines | None"
     permutation: "PermutationImportances"
     networks: "GroupImportances | None"
     model_path: Path
@@ -77,7 +81,7 @@ def report_command(
     json_output: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Judge a model on rows with their target, and write one page with errors, pictures and importances."""
+    """Write an HTML evaluation of a model on rows with their target: errors, residuals, effects and importances."""
     # Imported here, so that `scne --help` answers at once.
     from scne.cli._progress import progress_bars
     from scne.cli._report_page import report_page
@@ -90,6 +94,10 @@ def report_command(
         page = report_page(report)
     page.write(out)
     facts: dict[str, object] = asdict(report.judged.evaluation)
+    if report.baselines is not None:
+        facts["rmse_mean"] = dict(zip(report.targets, report.baselines.mean.tolist(), strict=True))
+    if report.baselines is not None and report.baselines.linear is not None:
+        facts["rmse_linear"] = dict(zip(report.targets, report.baselines.linear.tolist(), strict=True))
     coverage = getattr(report.judged, "coverage", None)
     if coverage is not None:
         facts["covered"] = dict(zip(report.targets, coverage.tolist(), strict=True))
@@ -103,6 +111,7 @@ def make_report(
     import numpy as np
 
     from scne.cli._files import is_classifier
+    from scne.cli._report_baselines import measure_baselines
     from scne.cli._report_rows import has_small_system, is_ensemble, judge, open_truth
     from scne.estimators import describe_model, load_model
     from scne.fitting import half_widths
@@ -113,14 +122,15 @@ def make_report(
     command = _command(model_path, data_path, targets, out, seed, drop_missing_target)
     about = (model_path, data_path, command, seed, started)
     summary, generator = describe_model(model_path), np.random.RandomState(seed)
+    shuffled = min(SHUFFLED_ROWS, max(FEWEST_SHUFFLED, SHUFFLED_VALUES // model.n_features_in_))
     if is_classifier(model):
         from scne.cli._report_classes import judge_classes
 
         classes = judge_classes(model, rows, SAMPLE_ROWS, seed)
         labels = model.classes_[classes.truth]
-        rises = model.permutation_importances(classes.sample, labels, random_state=generator, max_rows=SHUFFLED_ROWS)
+        rises = model.permutation_importances(classes.sample, labels, random_state=generator, max_rows=shuffled)
         said = model.summary()
-        return Report(model.regressor_, summary, said, rows.targets, classes, None, "", rises, None, *about)
+        return Report(model.regressor_, summary, said, rows.targets, classes, None, "", None, rises, None, *about)
     widths, no_widths = None, ""
     try:
         widths = half_widths(model.calibration_, LEVEL)
@@ -128,9 +138,11 @@ def make_report(
         no_widths = str(error)
     judged = judge(model, rows, widths, SAMPLE_ROWS, seed)
     truth = judged.truth if model.n_outputs_ > 1 else judged.truth[:, 0]
-    rises = model.permutation_importances(judged.sample, truth, random_state=generator, max_rows=SHUFFLED_ROWS)
+    rises = model.permutation_importances(judged.sample, truth, random_state=generator, max_rows=shuffled)
+    baselines = measure_baselines(judged.encoded, judged.truth, judged.predictions)
     networks = model.group_importances_ if is_ensemble(model) and has_small_system(model) else None
-    return Report(model, summary, model.summary(), rows.targets, judged, widths, no_widths, rises, networks, *about)
+    said = model.summary()
+    return Report(model, summary, said, rows.targets, judged, widths, no_widths, baselines, rises, networks, *about)
 
 
 def _command(model: Path, data: Path, targets: Sequence[str], out: Path, seed: int, drop_missing_target: bool) -> str:

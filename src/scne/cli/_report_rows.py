@@ -23,7 +23,7 @@ from scne.cli._files import (
 )
 from scne.cli._options import TARGET
 from scne.cli._report_parts import in_columns
-from scne.estimators import SCNEClassifier, SCNERegressor, complete_files, label_kinds, predict_batches
+from scne.estimators import SCNEClassifier, SCNERegressor, complete_files, file_encoder, label_kinds, predict_batches
 from scne.passes import announce, stripe_rows
 from scne.rows import DataError, FileRows, SampleDrawer, class_codes, counted, open_rows
 
@@ -71,12 +71,13 @@ class TruthRows:
 class JudgedRows:
     """What a model says of rows whose truth is known: of all rows the errors and the share (q,) in their interval.
 
-    Of a sample the inputs, as the model takes them, and truth and predictions (n, q).
+    Of a sample the inputs, as the model takes them and `encoded` (n, d), and truth and predictions (n, q).
     """
 
     evaluation: Evaluation
     coverage: NDArray[np.float64] | None
     sample: Inputs
+    encoded: NDArray[np.float64]
     truth: NDArray[np.float64]
     predictions: NDArray[np.float64]
 
@@ -147,10 +148,12 @@ def judge(
         n_rows += batch.num_rows
     table = drawer.finish().table
     sample = rows.inputs(table)
+    encoded = sample if isinstance(sample, np.ndarray) else file_encoder(model).transform(table)
     return JudgedRows(
         sums.evaluation(rows.targets),
         None if widths is None else covered / n_rows,
         sample,
+        encoded,
         rows.truth(table),
         in_columns(model.predict(sample)),
     )

@@ -22,6 +22,7 @@ from scne.estimators.inputs._rows_to_shuffle import refuse_collections, rows_to_
 from scne.estimators.inputs._types import RandomState, Table
 from scne.explain import Measure, PermutationImportances, permutation_importances
 from scne.fitting import (
+    ClassScores,
     FittedNetworks,
     ProbabilityMap,
     check_integer,
@@ -45,6 +46,7 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
     classes_: np.ndarray
     regressor_: SCNERegressor
     probability_map_: ProbabilityMap
+    held_out_scores_: ClassScores | None
 
     @property
     def fitted_(self) -> FittedNetworks:

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from scne.rows._labels import Label, check_label_type, class_array, class_codes, totals_by_label
     from scne.rows._opening import open_rows
     from scne.rows._reading_cost import reading_cost
+    from scne.rows._readings import ColumnReading, column_readings
     from scne.rows._sample import RowSample, SampleDrawer, row_keys, sample_positions
     from scne.rows._schemas import is_numeric
     from scne.rows._tables import RawRows, TableRows
@@ -105,6 +106,8 @@ _WITH_ARROW = {
     "numbers": "_batches",
     "open_rows": "_opening",
     "reading_cost": "_reading_cost",
+    "ColumnReading": "_readings",
+    "column_readings": "_readings",
     "row_keys": "_sample",
     "sample_positions": "_sample",
     "totals_by_label": "_labels",
@@ -122,6 +125,7 @@ __all__ = [
     "Array",
     "ArrayRows",
     "ChangedRows",
+    "ColumnReading",
     "ColumnScaling",
     "ColumnStatistics",
     "DataError",
@@ -157,6 +161,7 @@ __all__ = [
     "class_array",
     "class_codes",
     "codes_of_targets",
+    "column_readings",
     "column_statistics",
     "content_keys",
     "counted",
