@@ -217,5 +217,7 @@ def test_what_fit_prints_of_a_classifier(folder, command, tmp_path):
 
 
 def test_without_held_out_rows_no_score_is_promised(folder, command, tmp_path):
-    _, said = fitted(folder, command, "big", "--validation", "0")
+    pd.read_csv(folder / "train.csv")[["gas", "big"]][:30].to_csv(tmp_path / "few.csv", index=False)
+    said = command("fit", tmp_path / "few.csv", "--target", "big", *QUICK, "--out", tmp_path / "few.scne")
     assert "The error on new rows is not known" in " ".join(said.split())
+    assert "Scores to expect" not in command("inspect", tmp_path / "few.scne")

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from scne.fitting import HeldOutErrors, RunningErrors
 from scne.models._errors import damaged
-from scne.models.file._shelf import Shelf, count_if_there, field
+from scne.models.file._shelf import Shelf, count, count_if_there, field
 
 
 def read_calibration(document: Mapping[str, object], shelf: Shelf, n_outputs: int) -> RunningErrors | None:
@@ -21,18 +21,18 @@ def read_calibration(document: Mapping[str, object], shelf: Shelf, n_outputs: in
     return RunningErrors(errors, n_errors)
 
 
-def store_held_out_errors(errors: HeldOutErrors) -> tuple[dict[str, int | bool], NDArray[np.float64]]:
-    """The rows, and the errors of the model, the mean and, where there is one, the line below each other."""
+def store_held_out_errors(errors: HeldOutErrors) -> tuple[dict[str, object], NDArray[np.float64]]:
+    """A record, and the errors of the model, the mean and, where there is one, the line below each other."""
     rows = [errors.model, errors.mean] if errors.linear is None else [errors.model, errors.mean, errors.linear]
-    return {"n_held_out": errors.n_rows, "has_line": errors.linear is not None}, np.stack(rows)
+    return {"n_rows": int(errors.n_rows), "has_line": errors.linear is not None}, np.stack(rows)
 
 
 def read_held_out_errors(document: Mapping[str, object], shelf: Shelf, n_outputs: int) -> HeldOutErrors | None:
     """What `store_held_out_errors` made; None in older files."""
-    n_rows = count_if_there(document, "n_held_out")
-    if n_rows is None:
+    if document.get("held_out_errors") is None:
         return None
-    has_line = field(document, "has_line", bool)
+    record = field(document, "held_out_errors", dict)
+    n_rows, has_line = count(record, "n_rows"), field(record, "has_line", bool)
     errors = shelf.take("held_out_errors", 3 if has_line else 2, n_outputs)
     if (errors < 0).any():
         raise damaged("tensor 'held_out_errors' holds negative numbers")

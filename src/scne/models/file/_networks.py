@@ -72,8 +72,7 @@ def store_networks(model: FittedNetworks, is_ensemble: bool, with_system: bool) 
             tensors |= sums
     tensors |= {} if model.calibration is None else {"calibration": model.calibration.errors}
     if model.held_out_errors is not None:
-        facts, tensors["held_out_errors"] = store_held_out_errors(model.held_out_errors)
-        document |= facts
+        document["held_out_errors"], tensors["held_out_errors"] = store_held_out_errors(model.held_out_errors)
     return document, tensors | scaling_tensors("target_scaling", model.target_scaling)
 
 
