@@ -13,6 +13,9 @@ from sklearn.linear_model import LinearRegression
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor, error_decomposition
 
+# Some columns are in no group here, which is said where it is tested.
+pytestmark = pytest.mark.filterwarnings("ignore:.* no network sees:scne.ScneWarning")
+
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(30, 3))
 Y = RNG.standard_normal(30)

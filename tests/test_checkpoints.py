@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import SCNE
+from commands import SCNE, run_here
 from ensembles import plain_ensemble
 
 from scne import SCNRegressor, listening, open_rows
@@ -423,11 +423,31 @@ def test_a_fit_that_fails_on_its_data_leaves_nothing_in_the_way(data, tmp_path):
     wrong = wrong.set_column(5, "y", pa.array([*range(299), None], pa.float64()))
     pq.write_table(wrong, data / "rows.parquet")
     with pytest.raises(ValueError, match="missing values"):
-        model().fit(opened(data), checkpoint=tmp_path / "p")
+        model().fit(opened(data, drop_missing_target=False), checkpoint=tmp_path / "p")
     assert not (tmp_path / "p").exists()
     with pytest.raises(ValueError, match="NaN"):
-        model().fit(np.full((50, 2), np.nan), np.zeros(50), checkpoint=tmp_path / "p")
+        model().fit(np.zeros((50, 6)), np.full(50, np.nan), checkpoint=tmp_path / "p")
     assert not (tmp_path / "p").exists()
+    # Found by the first pass, when the folder is there already.
+    infinite = table().set_column(0, "infinite", pa.array([*range(299), np.inf]))
+    pq.write_table(infinite, data / "rows.parquet")
+    with pytest.raises(ValueError, match=r"'infinite' holds an infinite value in row 300 of"):
+        model().fit(opened(data), checkpoint=tmp_path / "p")
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_command_that_fails_on_its_data_leaves_nothing_in_the_way(data, tmp_path, monkeypatch, capsys):
+    y = pa.array([*range(299), None], pa.float64())
+    pq.write_table(table().set_column(5, "y", y), data / "rows.parquet")
+    monkeypatch.chdir(tmp_path)
+    command = ("fit", "data", "--target", "y", "--ignore", "z", *FAST, "--checkpoint", "p")
+    status, _, said = run_here(monkeypatch, capsys, *command, "--no-drop-missing-target")
+    assert status == 1
+    assert "missing values: the first in row 300" in said
+    assert not (tmp_path / "p").exists()
+    status, _, said = run_here(monkeypatch, capsys, *command)
+    assert status == 0, said
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["data", "model.scne"]
 
 
 def test_a_kill_while_the_folder_is_made_is_swept_at_the_next_start(tmp_path):

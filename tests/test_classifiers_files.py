@@ -168,11 +168,11 @@ def refused(tmp_path, column, *words, **options):
 
 
 def test_labels_that_are_none_are_refused(tmp_path):
-    missing = pa.array(["a", "b", None, "a"])
-    refused(tmp_path, missing, "'label'", "rows.parquet", "missing", "row 3")
-    refused(tmp_path, pa.array(["a", "b", "?", "a"]), "missing", "row 3", missing="?")
-    refused(tmp_path, pa.array([1.0, 2.0, np.nan]), "missing", "row 3")
-    refused(tmp_path, pa.array([True, None]), "missing", "row 2")
+    missing, refusing = pa.array(["a", "b", None, "a"]), {"drop_missing_target": False}
+    refused(tmp_path, missing, "'label'", "rows.parquet", "missing", "row 3", "drop_missing_target=True", **refusing)
+    refused(tmp_path, pa.array(["a", "b", "?", "a"]), "missing", "row 3", missing="?", **refusing)
+    refused(tmp_path, pa.array([1.0, 2.0, np.nan]), "missing", "row 3", **refusing)
+    refused(tmp_path, pa.array([True, None]), "missing", "row 2", **refusing)
     refused(tmp_path, pa.array([0.5, 1.5, 0.5]), "holds 0.5", "whole numbers", "SCNERegressor", "--kind label=category")
     refused(tmp_path, pa.array([datetime.date(2024, 1, 1)] * 3), "date32", "text, true or false", "--kind")
     refused(tmp_path, pa.array(["a"] * 3), "one class only, 'a'", "at least two classes")

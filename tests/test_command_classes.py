@@ -63,7 +63,7 @@ def fitted(folder, command, target, *options):
 def test_every_command_on_every_kind_of_class(target, options, held, folder, command, tmp_path):
     path, said = fitted(folder, command, target, *options)
     note = f"The target '{target}' holds {held}, so its values are classes, as with --classify."
-    assert (note in said) == (held is not None)
+    assert (note in " ".join(said.split())) == (held is not None)
     test = pd.read_parquet(folder / "test.parquet")
     model, X, y = scne.load(path), test[["gas", "temperature", "place"]], test[target]
     shares, classes = model.predict_proba(X), model.classes_.tolist()
@@ -100,7 +100,7 @@ def test_the_report_of_a_classifier(folder, command, tmp_path):
     text = page.read_text()
     for words in (
         "Scores on these rows",
-        "log loss rises by",
+        "log loss increase",
         "predicted high",
         "How far probabilities can be trusted",
     ):
@@ -187,3 +187,37 @@ def test_rows_of_one_class_have_no_area():
     sums.add(np.zeros(4, dtype=np.intp), np.full((4, 2), 0.5))
     assert sums.evaluation().auc is None
     assert "all rows are of one class" in sums.evaluation().undefined
+
+
+def test_what_fit_prints_of_a_classifier(folder, command, tmp_path):
+    path, said = fitted(folder, command, "label")
+    words = " ".join(said.split())
+    assert words.startswith("Fitted a classifier of the 3 classes of label in ")
+    assert "1 text column: place (3 levels)" in words
+    assert "Scores to expect on new rows like these score this model most frequent class" in words
+    assert f"next scne predict {path} NEW_ROWS.csv --out predictions.csv" in words
+    assert "RMSE" not in words
+    assert "Scores to expect" in command("inspect", path)
+    model = scne.load(path)
+    scores, (_, facts) = model.held_out_scores_, fitted(folder, command, "label", "--json")
+    expected = json.loads(facts)["expected_error"]
+    assert expected == {name: getattr(scores, name) for name in expected}
+    assert json.loads(facts)["n_held_out"] == scores.n_rows == model.probability_map_.n_rows == 120
+    train = pd.read_csv(folder / "train.csv")
+    shares = train["label"].value_counts(normalize=True)
+    assert scores.most_frequent == pytest.approx(shares.max())
+    assert scores.share_loss == pytest.approx(-(shares * np.log(shares)).sum())
+    # About what rows bring that the fit has not seen at all.
+    found = json.loads(command("evaluate", path, folder / "test.parquet", "--json"))
+    assert scores.accuracy == pytest.approx(found["accuracy"], abs=0.1)
+    assert scores.log_loss == pytest.approx(found["log_loss"], abs=0.15)
+    grown = model.fit(train[["gas", "temperature", "place"]], train["label"])
+    assert grown.held_out_scores_ is not None
+    assert grown.partial_fit(train[["gas", "temperature", "place"]], train["label"]).held_out_scores_ is None
+
+
+def test_without_held_out_rows_no_score_is_promised(folder, command, tmp_path):
+    pd.read_csv(folder / "train.csv")[["gas", "big"]][:30].to_csv(tmp_path / "few.csv", index=False)
+    said = command("fit", tmp_path / "few.csv", "--target", "big", *QUICK, "--out", tmp_path / "few.scne")
+    assert "The error on new rows is not known" in " ".join(said.split())
+    assert "Scores to expect" not in command("inspect", tmp_path / "few.scne")

@@ -29,6 +29,8 @@ from scne.cli._report_importances import add_importances
 from scne.ncl import decorrelation_bounds
 from scne.report import Page
 
+# Predictions, two of residuals, groups, columns, five effects, nodes, lambda, correlations.
+FIGURES = 1 + 2 + 2 + 5 + 3
 GROUPS = {"gas": ["gas_a", "gas_b"], "weather": ["temp", "wind"], "clock": ["hour"]}
 
 
@@ -150,13 +152,15 @@ def test_the_page_has_every_part_that_applies(page: Path, folder: Path) -> None:
     outline, headings = read_page(page)
     assert headings == [
         "Errors on these rows",
-        "The model",
+        "Residuals",
         "What columns and groups contribute",
+        "Effects of the main columns",
+        "The model",
         "While nodes were added",
         "From averaging to joint fitting",
         "How alike the networks are",
         "What is not on this page",
-        "What each network is worth",
+        "Contribution of each network",
         "The convergence of iterations",
         "How this page was made",
     ]
@@ -168,13 +172,63 @@ def test_the_page_has_every_part_that_applies(page: Path, folder: Path) -> None:
     assert scne.__version__ in outline.text()
     # Two sides of each picture, in two themes.
     figures = [attributes for tag, attributes in outline.elements if tag == "figure"]
-    assert len(figures) == 6
+    assert len(figures) == FIGURES
     assert all((a["alt"] or "").endswith(".") for tag, a in outline.elements if tag == "img")
 
 
-def test_importances_stand_in_the_table_by_column_and_group(outline: Outline) -> None:
+def test_simpler_models_stand_beside_the_error(
+    finished: subprocess.CompletedProcess[str], outline: Outline, folder: Path
+) -> None:
+    facts, table = json.loads(finished.stdout), outline.tables[1]
+    assert table[0] == ["RMSE", "this model", "linear model", "mean alone"]
+    truth = pa.parquet.read_table(folder / "test.parquet")["dust"].to_numpy()
+    assert facts["rmse_mean"]["dust"] == pytest.approx(truth.std(), rel=0.01)
+    errors = [float(cell) for cell in table[1][1:]]
+    assert errors == [pytest.approx(facts[name]["dust"], rel=0.01) for name in ("rmse", "rmse_linear", "rmse_mean")]
+    assert errors[0] < errors[2]
+    assert errors[1] < errors[2]
+
+
+def test_errors_and_coverage_are_told_by_level(outline: Outline, folder: Path) -> None:
     table = outline.tables[2]
-    assert table[0] == ["column", "share of the effect", "RMSE rises by", "±"]
+    assert table[0] == ["predicted dust", "mean residual", "RMSE", "coverage"]
+    prediction, lower, upper = scne.load(folder / "files.scne").predict(
+        scne.open_rows(folder / "test.parquet", target=None), interval=0.9
+    )
+    truth = pa.parquet.read_table(folder / "test.parquet")["dust"].to_numpy()
+    order = np.argsort(prediction)
+    for row, part in zip(table[1:], np.split(order, 5), strict=True):
+        residual = truth[part] - prediction[part]
+        assert float(row[1].replace("−", "-")) == pytest.approx(residual.mean(), abs=0.01)
+        assert float(row[2]) == pytest.approx(np.sqrt(np.mean(residual**2)), rel=0.01)
+        covered = np.mean((lower[part] <= truth[part]) & (truth[part] <= upper[part]))
+        assert row[3] == f"{100 * covered:.1f} %"
+
+
+def test_effects_say_what_they_are_and_end_where_the_truth_does(outline: Outline) -> None:
+    text = outline.text()
+    assert "accumulated local effects" in text
+    assert "partial dependence" in text
+    alts = [a["alt"] or "" for tag, a in outline.elements if tag == "img"]
+    wind = next(alt for alt in alts if alt.startswith("Effect of wind"))
+    values = {
+        level: float(value.replace("−", "-"))
+        for level, value in re.findall(r"(calm|gale) (\S+?\d)(?=[,.]? |\.?$)", wind)
+    }
+    assert values["gale"] - values["calm"] == pytest.approx(5, abs=1)
+
+
+def test_what_is_said_of_the_networks_is_what_they_are(outline: Outline, folder: Path) -> None:
+    sample = pa.parquet.read_table(folder / "test.parquet").drop_columns(["dust"])
+    outputs = scne.load(folder / "files.scne").predict_members(sample)
+    correlations = np.corrcoef(outputs)[~np.eye(3, dtype=bool)]
+    assert f"Here they lie between {correlations.min():.2f} and {correlations.max():.2f}" in outline.text()
+    assert "fall towards zero" not in outline.text()
+
+
+def test_importances_stand_in_the_table_by_column_and_group(outline: Outline) -> None:
+    table = outline.tables[3]
+    assert table[0] == ["column", "share of the effect", "RMSE increase", "±"]
     rises = {row[0]: float(row[2]) for row in table[1:]}
     assert {"group gas", "group weather", "group clock", "gas_a", "gas_b", "temp", "wind", "hour"} == set(rises)
     assert rises["gas_a"] > rises["wind"] > rises["hour"]
@@ -196,7 +250,7 @@ def test_tags_are_balanced_headings_nest_and_nothing_is_loaded(page: Path, outli
 def test_a_model_with_its_system_shows_networks_bounds_and_iterations(run: Callable[..., Any], folder: Path) -> None:
     status, out, err = run("frame.scne", "test.parquet", "--target", "dust", "--out", "frame.html", "--seed", "3")
     assert (status, err) == (0, "")
-    assert "page     frame.html" in out
+    assert re.search(r"^page +frame\.html$", out, re.MULTILINE)
     outline, headings = read_page(folder / "frame.html")
     assert "Networks" in headings
     assert "Convergence of the iterations" in headings
@@ -222,10 +276,10 @@ def test_two_outputs_of_an_array_model_on_csv(run: Callable[..., Any], folder: P
     assert outline.tables[0][0] == ["target", "RMSE", "MAE", "R²"]  # without intervals
     assert headings[-4:-1] == ["What is not on this page", "Intervals", "The error while nodes were added"]
     assert "cannot give prediction intervals" in outline.text()
-    assert outline.tables[1][0][2:] == ["dust: RMSE rises by", "±", "less: RMSE rises by", "±"]
-    assert outline.tables[1][1][0] == "column 0"
-    # Both outputs have a picture, and the columns one.
-    assert sum(tag == "figure" for tag, _ in outline.elements) == 3
+    assert outline.tables[4][0][2:] == ["dust: RMSE increase", "±", "less: RMSE increase", "±"]
+    assert outline.tables[4][1][0] == "column 0"
+    # Both outputs have three pictures, the columns one together and one each for their effects.
+    assert sum(tag == "figure" for tag, _ in outline.elements) == 2 * 3 + 1 + 4
 
 
 def test_pictures_of_many_rows_are_made_of_a_sample_and_numbers_of_all(
@@ -315,9 +369,9 @@ def test_all_is_seen_and_nothing_overflows(browser: Chromium, page: Path, width:
     browser.open(page.as_uri(), width=width, height=844, prefers_color_scheme=scheme)
     assert browser.run("document.documentElement.scrollWidth") <= width
     pictures = browser.run(SIZES % f".{scheme} img")
-    assert len(pictures) == 6
+    assert len(pictures) == FIGURES
     assert all(100 < wide <= width and high > 60 for wide, high in pictures)
     assert browser.run(f"[...document.querySelectorAll('.{scheme} img')].every(i => i.complete && i.naturalWidth > 0)")
-    assert browser.run(SIZES % f".{'dark' if scheme == 'light' else 'light'} img") == [[0, 0]] * 6
+    assert browser.run(SIZES % f".{'dark' if scheme == 'light' else 'light'} img") == [[0, 0]] * FIGURES
     assert browser.complaints() == []
     assert all(address.startswith(("file:", "data:")) for address in browser.addresses())

@@ -40,6 +40,9 @@ from scne import (
 )
 from scne.report import DARK, themed
 
+# Some columns are in no group here, which is said where it is tested.
+pytestmark = pytest.mark.filterwarnings("ignore:.* no network sees:scne.ScneWarning")
+
 GROUPS = {"first": [0], "second": [1], "pair": [2, 3], "idle": [4]}
 
 

@@ -21,6 +21,9 @@ from scne.ncl import decorrelation_bounds, lambda_path
 from scne.networks import joint_outputs
 from scne.rows import ArrayRows
 
+# Some columns are in no group here, which is said where it is tested.
+pytestmark = pytest.mark.filterwarnings("ignore:.* no network sees:scne.ScneWarning")
+
 GROUPS = {"a": [0, 1], "b": [1, 2], "c": [0, 2, 3]}
 ITERATING = {"max_iter": 5000}
 BASES = {

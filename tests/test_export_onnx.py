@@ -40,6 +40,9 @@ from scne.models.export._onnx_columns import MISSING_DATE, _calendar
 from scne.models.export._onnx_graph import IR_VERSION, OPSET, GraphBuilder
 from scne.rows._encodings import calendar_part
 
+# Some columns are in no group here, which is said where it is tested.
+pytestmark = pytest.mark.filterwarnings("ignore:.* no network sees:scne.ScneWarning")
+
 
 def session(proto):
     """A session on a checked model, with every optimisation that onnxruntime makes by default."""

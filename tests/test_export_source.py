@@ -35,6 +35,9 @@ from export_models import (
 from scne import RVFLRegressor, SCNRegressor, open_rows
 from scne.models import ExportError, ModelFileError
 
+# Some columns are in no group here, which is said where it is tested.
+pytestmark = pytest.mark.filterwarnings("ignore:.* no network sees:scne.ScneWarning")
+
 # The base interpreter, not that of the virtual environment: nothing but its own library, and no site-packages.
 BARE = [os.path.realpath(sys.executable), "-I", "-S"]
 MAIN = """

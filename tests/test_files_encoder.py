@@ -377,7 +377,9 @@ def test_parts_of_dates_that_no_rows_give_are_refused(parts, fills):
         check_encodings((DateEncoding("when", parts, fills, True),))
 
 
-STORED = Encoder((DateEncoding("when", ("month",), (6.0,), True),), (("g", ("when",)),), "indicator").to_dict()
+STORED = Encoder(
+    (DateEncoding("when", ("month",), (6.0,), True),), (("g", ("when",)),), "indicator", inputs=("when",)
+).to_dict()
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,17 @@
 """Groups: from patterns, from what names have in common, and from TOML files."""
 
 import os
+import warnings
+from typing import ClassVar
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scne.rows import DataError, open_rows, read_groups
+from scne import SCNERegressor, ScneWarning, SCNRegressor
+from scne.rows import DataError, open_rows, read_groups, resolve_groups
 from scne.rows._columns import guess_groups
 
 NAMES = ["timbre_avg_1", "timbre_avg_2", "timbre_cov_1", "timbre_cov_2", "loudness", "x[0]", "year"]
@@ -24,6 +29,8 @@ def test_names_and_patterns(songs):
         "cov": ("timbre_cov_1", "timbre_cov_2"),
         "rest": ("loudness", "timbre_avg_1", "timbre_cov_1", "x[0]"),
     }
+    # Columns in no group are inputs all the same.
+    assert rows.input_names == tuple(NAMES[:-1])
     assert rows.guessed_groups is None
 
 
@@ -47,6 +54,77 @@ def test_guessed_from_prefixes_and_said(songs):
         "columns": ("loudness", "x[0]"),
     }
     assert "'timbre_avg' (2 columns)" in rows.guessed_groups
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [["timbre_cov_*"], ["x[0]", "*_1"], ["timbre_*", "timbre_cov_1"], ["timbre_cov_1", "timbre_*"], ["?oudness"], "*"],
+)
+def test_patterns_in_memory_are_those_of_files(songs, columns):
+    in_file = open_rows(songs, target="year", groups={"g": columns}).groups["g"]
+    (group,) = resolve_groups({"g": columns}, len(NAMES) - 1, NAMES[:-1])
+    assert tuple(NAMES[place] for place in group.columns) == in_file
+
+
+def test_patterns_that_cannot_be_in_memory():
+    with pytest.raises(
+        ValueError, match=r"The pattern 'gas_\*' of group 'g' of groups matches no column .* are 'a', 'b'"
+    ):
+        resolve_groups({"g": ["gas_*"]}, 2, ["a", "b"])
+    with pytest.raises(ValueError, match=r"names column 'gas_\*', but the input has no column names"):
+        resolve_groups({"g": ["gas_*"]}, 2)
+    with pytest.raises(ValueError, match="lists column 'a' more than once"):
+        resolve_groups({"g": ["a", "a"]}, 2, ["a", "b"])
+
+
+class TestColumnsInNoGroup:
+    @pytest.fixture
+    def frame(self):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame(rng.normal(size=(300, 4)), columns=["gas_a", "gas_b", "temp", "rest"])
+        frame["place"] = rng.choice(["north", "south"], 300)
+        return frame.assign(y=frame.gas_a * frame.temp + 3 * frame.rest + (frame.place == "north"))
+
+    @pytest.fixture
+    def path(self, frame, tmp_path):
+        frame.to_parquet(tmp_path / "a.parquet", index=False)
+        return tmp_path / "a.parquet"
+
+    groups: ClassVar = {"gas": ["gas_*"], "temp": ["temp"]}
+
+    @staticmethod
+    def model(**settings):
+        return SCNERegressor(SCNRegressor(5, n_candidates=10), n_estimators=2, random_state=0, **settings)
+
+    def test_all_columns_are_used_across_the_groups(self, frame, path):
+        inputs = frame.drop(columns="y")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            in_memory = self.model(groups=self.groups).fit(inputs, frame.y)
+            from_file = self.model().fit(open_rows(path, target="y", groups=self.groups))
+        assert np.array_equal(in_memory.solution_.weights, from_file.solution_.weights)
+        for model in (in_memory, from_file):
+            importances = dict(zip(model.feature_names_in_, model.feature_importances_, strict=True))
+            assert importances["rest"] > 0.3
+            assert list(model.column_groups_) == ["gas", "temp"]
+
+    def test_networks_of_groups_do_not_see_them_which_is_said(self, frame, path):
+        words = r"Columns 'rest', 'place' are in no group, and with networks='per group' no network sees them; add them"
+        with pytest.warns(ScneWarning, match=words) as caught:
+            in_memory = self.model(groups=self.groups, networks="per group").fit(frame.drop(columns="y"), frame.y)
+        assert len(caught) == 1
+        with pytest.warns(ScneWarning, match=words) as caught:
+            from_file = self.model(networks="per group").fit(open_rows(path, target="y", groups=self.groups))
+        assert len(caught) == 1
+        assert np.array_equal(in_memory.solution_.weights, from_file.solution_.weights)
+        with pytest.warns(ScneWarning, match="Column '2' is in no group"):
+            self.model(groups=[[0], [1]], networks="per group").fit(
+                frame[["gas_a", "gas_b", "temp"]].to_numpy(), frame.y
+            )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            whole = {**self.groups, "other": ["rest", "place"]}
+            self.model(groups=whole, networks="per group").fit(frame.drop(columns="y"), frame.y)
 
 
 @pytest.mark.parametrize(

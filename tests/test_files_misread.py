@@ -1,6 +1,7 @@
 """Files that look like tables and are not quite: each is read as it was meant, or named with what is wrong with it."""
 
 import gzip
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from scne import ScneWarning
 from scne.rows import DataError, open_rows
 
 PLAIN = "x,y\n" + "".join(f"{i / 4},{i}\n" for i in range(20))
@@ -83,9 +85,13 @@ class TestNames:
     def test_the_index_of_a_data_frame(self, tmp_path):
         path = tmp_path / "a.parquet"
         pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]}, index=[7, 3]).to_parquet(path)
-        with pytest.raises(DataError, match=r"'__index_level_0__', is the index of a pandas data frame; .*--ignore"):
-            open_rows(path, target="y")
-        assert open_rows(path, target="y", ignore="__index_level_0__").input_names == ("x",)
+        with pytest.warns(
+            ScneWarning, match=r"'__index_level_0__' of .* is the index of a pandas data frame and is left"
+        ):
+            assert open_rows(path, target="y").input_names == ("x",)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert open_rows(path, target="y", ignore="__index_level_0__").input_names == ("x",)
 
 
 class TestValues:

@@ -20,6 +20,9 @@ from scne.fitting._members import draw_held_out
 from scne.ncl import EnsembleSystem, leave_one_out, subsystem
 from scne.rows import ArrayRows, column_statistics, learn_scaling, open_rows
 
+# Some columns are in no group here, which is said where it is tested.
+pytestmark = pytest.mark.filterwarnings("ignore:.* no network sees:scne.ScneWarning")
+
 small = {"n_candidates": 30}
 
 
@@ -321,7 +324,7 @@ def test_what_cannot_be_shuffled_is_refused(files):
         ((X, np.column_stack([y, y])), "2 outputs.*1"),
         ((X[:, :3], y), "features"),
         ((X, y, 0), "n_repeats is 0"),
-        ((rows, None), "fitted on arrays"),
+        ((rows, None), "fitted on an array"),
     ):
         with pytest.raises(ValueError, match=words):
             network.permutation_importances(*arguments)

@@ -64,7 +64,7 @@ def test_what_an_ensemble_says():
     assert summary.n_nodes == first + second
     assert summary.n_parameters == first * (1 + 1 + 2) + second * (2 + 1 + 2)
     assert (summary.decorrelation, summary.ridge) == (model.decorrelation_, tuple(model.ridge_))
-    assert (summary.solver, summary.status, summary.n_iter) == ("cholesky", "Solved directly; nothing to do.", 0)
+    assert (summary.solver, summary.status, summary.n_iter) == ("cholesky", "Solved directly.", 0)
     assert summary.training_error == model.loss_curve_[-1]
     assert (summary.feature_names, summary.target_names) == (("a", "b", "c"), ("u", "v"))
     assert (summary.n_features, summary.n_outputs, summary.has_system, summary.encoder) == (3, 2, True, None)

@@ -284,7 +284,7 @@ def test_files_follow_files(files, model):
 
 def test_files_that_do_not_fit_are_refused(files):
     opened, frame = files
-    with pytest.raises(ValueError, match="fitted on arrays, not on files"):
+    with pytest.raises(ValueError, match="fitted on an array, whose columns have no names"):
         fitted("rvfl").partial_fit(opened("second"))
     model = RVFLRegressor(5).partial_fit(opened("first"))
     with pytest.raises(ValueError, match="y was passed beside rows in files"):

@@ -15,8 +15,12 @@ from scne.report import (
     draw_comparison,
     draw_contributions,
     draw_convergence,
+    draw_distribution,
     draw_lambda_path,
+    draw_level_effect,
+    draw_number_effect,
     draw_predicted,
+    draw_residuals,
     render_svg,
     themed,
 )
@@ -92,6 +96,19 @@ CASES = {
     "predicted, constant truth": lambda ax: draw_predicted(ax, np.zeros(30), FALLING),
     "predicted, NaN": lambda ax: draw_predicted(ax, [1.0, NAN, 2.0], [1.0, 2.0, np.inf]),
     "predicted, none": lambda ax: draw_predicted(ax, [], []),
+    "residuals": lambda ax: draw_residuals(ax, FALLING, LAMBDAS, target="a$ name_of {sorts} " * 5),
+    "residuals, NaN": lambda ax: draw_residuals(ax, [1.0, NAN, 2.0], [1.0, 2.0, np.inf]),
+    "residuals, zero": lambda ax: draw_residuals(ax, np.ones(9), np.zeros(9)),
+    "residuals, none": lambda ax: draw_residuals(ax, [], []),
+    "distribution": lambda ax: draw_distribution(ax, [*FALLING, 1e9]),
+    "distribution, NaN": lambda ax: draw_distribution(ax, [1.0, NAN]),
+    "distribution, zero": lambda ax: draw_distribution(ax, np.zeros(9)),
+    "distribution, none": lambda ax: draw_distribution(ax, []),
+    "effect": lambda ax: draw_number_effect(ax, LAMBDAS, FALLING, LAMBDAS, column="a$ name_of {sorts} " * 5),
+    "effect, flat": lambda ax: draw_number_effect(ax, [0.0, 1.0], [0.0, 0.0], [0.0, 1.0, 1.0]),
+    "effect, an outlier": lambda ax: draw_number_effect(ax, [0, 1, 1e6], [0, 1, 50], [*np.ones(999), 0.0, 1e6]),
+    "effect of levels": lambda ax: draw_level_effect(ax, ["calm", "$gale_"], [-1.0, 2.0], [0.995, 0.005]),
+    "effect of levels, none": lambda ax: draw_level_effect(ax, [], [], []),
 }
 
 

@@ -83,13 +83,13 @@ def test_the_type_that_two_columns_share(one, other, both):
         (pa.string(), "category"),
         (pa.large_string(), "category"),
         (pa.run_end_encoded(pa.int32(), pa.string()), "category"),
-        (pa.dictionary(pa.int8(), pa.int64()), "number"),
+        (pa.dictionary(pa.int8(), pa.int64()), "category"),
         (pa.date64(), "date"),
         (pa.time64("us"), "date"),
         (STAMP, "date"),
         (pa.binary(), None),
         (pa.list_(pa.int8()), None),
-        (pa.duration("s"), None),
+        (pa.duration("s"), "number"),
     ],
 )
 def test_what_a_type_is_to_a_model(type_, kind):

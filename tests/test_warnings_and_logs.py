@@ -277,7 +277,7 @@ def test_nobody_listens_after_a_failure(rows):
     X, y = rows
     seen = []
     with pytest.raises(ValueError, match="NaN"), listening(seen.append):
-        SCNRegressor(5, random_state=0).fit(np.where(X > 0.9, np.nan, X), y)
+        SCNRegressor(5, random_state=0).fit(X, np.where(y > 0.9, np.nan, y))
     seen.clear()
     SCNRegressor(5, random_state=0).fit(X, y)
     assert seen == []

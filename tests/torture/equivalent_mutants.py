@@ -124,7 +124,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "is_numpy(inputs) and len(inputs) > rows -> False",
     ): _AT_A_TIME,
     ("rows/_reading_cost.py", "_FIRST_ROWS, _FIRST_BYTES = 8_192, 1 << 24", "1 -> 2"): _AT_A_TIME,
-    ("rows/_reading_cost.py", "for batch in files.batches(rows=512):", "512 -> 513"): _AT_A_TIME,
+    ("rows/_reading_cost.py", "for batch in files.batches(names, rows=512):", "512 -> 513"): _AT_A_TIME,
     ("rows/_encoded.py", "_AHEAD = 2", "2 -> 3"): _AT_A_TIME,
     (
         "ncl/_path.py",

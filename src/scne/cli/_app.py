@@ -7,16 +7,18 @@ from typing import Annotated, NoReturn
 import typer
 from rich.markup import escape
 
-from scne.cli._console import open_console, take_any_text
+from scne.cli._console import open_console, plain_warnings, take_any_text
 from scne.cli._data import data_app
 from scne.cli._export import export_command, refuse_interval
 from scne.cli._fit import fit_command
 from scne.cli._options import (
     INTERVAL,
     QUICK,
+    TARGET,
     Data,
     DataWithTarget,
     Device,
+    DropMissingTarget,
     Json,
     Model,
     PageOut,
@@ -47,7 +49,8 @@ def run() -> None:
     """Run the command; a user's mistake ends in a sentence and exit status 1, not in a traceback."""
     take_any_text()
     try:
-        app()
+        with plain_warnings():
+            app()
     except (OSError, ValueError) as error:
         _end(str(error), error)
     except MemoryError as error:
@@ -156,7 +159,15 @@ def predict(
 
 @app.command()
 def evaluate(
-    model: Model, data: DataWithTarget, device: Device = None, json_output: Json = False, verbose: Verbose = False
+    model: Model,
+    data: DataWithTarget,
+    target: Annotated[
+        list[str] | None, typer.Option(TARGET, help="Column with the truth, where the model does not know it.")
+    ] = None,
+    drop_missing_target: DropMissingTarget = True,
+    device: Device = None,
+    json_output: Json = False,
+    verbose: Verbose = False,
 ) -> None:
     """Compare predictions with the target in files.
 
@@ -164,16 +175,15 @@ def evaluate(
     """
     from dataclasses import asdict
 
-    from scne.cli._files import evaluate as measure
-    from scne.cli._files import evaluate_classes, is_classifier, open_for, own_targets
     from scne.cli._progress import progress_bars
+    from scne.cli._report_rows import evaluate as measure
+    from scne.cli._report_rows import open_truth
     from scne.cli._tables import print_facts
     from scne.estimators import load_model
 
     fitted = load_model(model).set_params(device=device)
     with progress_bars(verbose=verbose):
-        rows = open_for(fitted, data, target=own_targets(fitted))
-        result = evaluate_classes(fitted, rows) if is_classifier(fitted) else measure(fitted, rows)
+        result = measure(fitted, open_truth(fitted, data, target or (), drop_missing_target))
     print_facts(asdict(result), json_output, result.undefined)
 
 
@@ -182,9 +192,12 @@ def inspect(model: Model, json_output: Json = False) -> None:
     """Show what a model file holds."""
     from dataclasses import replace
 
+    from scne.cli._fit_result import print_expectations
     from scne.cli._tables import print_summary
     from scne.estimators import describe_model, load_model
 
     fitted = load_model(model)
     described = replace(describe_model(fitted), n_bytes=model.stat().st_size)
+    if not json_output:
+        print_expectations(fitted, described.target_names or ())
     print_summary(described, model, json_output, fitted.summary())

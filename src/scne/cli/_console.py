@@ -3,8 +3,10 @@
 import json
 import math
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 
@@ -25,6 +27,30 @@ def take_any_text() -> None:
 def open_console(stderr: bool = False) -> Console:
     """A console that writes names as they are: no colour for numbers, and no pictures for words such as :key:."""
     return Console(stderr=stderr, highlight=False, emoji=False)
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Print scne's own warnings on standard error as sentences, without the line of code that gave them."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            # By its module: the class itself takes NumPy to load, and a command may need none of it.
+            if category.__module__.partition(".")[0] == "scne":
+                open_console(stderr=True).print(str(message), markup=False, soft_wrap=True)
+            else:
+                usual(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
 
 
 def print_text(text: str) -> None:

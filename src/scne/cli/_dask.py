@@ -3,18 +3,15 @@
 import logging
 import signal
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from multiprocessing import resource_tracker
 from types import ModuleType
-from typing import TYPE_CHECKING, TextIO
-
-from rich.console import Console
+from typing import TYPE_CHECKING
 
 from scne.cli._options import DASK
-from scne.passes import ScneWarning, available_threads, without_password
+from scne.passes import available_threads, without_password
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -39,7 +36,6 @@ def dask_client(address: str | None) -> "Iterator[Client | None]":
     for name in _LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as stack:
-        stack.enter_context(_plain_warnings())
         with _signals_held():
             if address == "local":
                 address = _started(distributed, stack)
@@ -93,29 +89,6 @@ def _connected(distributed: ModuleType, address: str) -> "Client":
             f"{DASK} is {shown!r}, but no Dask scheduler answers there within {_SECONDS_TO_CONNECT} s; {advice}. Dask "
             f"says: {reason}"
         ) from error
-
-
-@contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Print scne's own warnings as sentences, without the line of code that gave them."""
-    with warnings.catch_warnings():
-        usual = warnings.showwarning
-
-        def show(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
-            if issubclass(category, ScneWarning):
-                Console(stderr=True).print(str(message), markup=False, soft_wrap=True, highlight=False)
-            else:
-                usual(message, category, filename, lineno, file, line)
-
-        warnings.showwarning = show
-        yield
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The demonstration: every way to build the ensemble, on the same real rows."""
+"""The demonstration: the default model beside others, and every algorithm of the paper, on the same real rows."""
 
 import platform
 import time
@@ -7,11 +7,9 @@ from importlib.metadata import version
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import Ridge
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor, __version__
+from scne.cli._demo_models import Split, UsualModels, compare_usual_models, r2, rmse
 from scne.datasets import load_beijing_air
 from scne.ncl import DecorrelationBounds, decorrelation_bounds, default_decorrelations, lambda_path
 from scne.passes import announce, available_threads
@@ -35,11 +33,11 @@ class ModelRow:
 
     model: str
     method: str
-    decorrelation: float | None
+    decorrelation: float
     train_error: float
     test_error: float
     r2: float
-    build_seconds: float | None
+    build_seconds: float
     solve_seconds: float
 
     @property
@@ -62,6 +60,7 @@ class DemoPath:
 class DemoResult:
     """All that the table and the page show."""
 
+    usual: UsualModels
     rows: tuple[ModelRow, ...]
     best: int
     ensemble: SCNERegressor
@@ -71,7 +70,6 @@ class DemoResult:
     bounds: DecorrelationBounds
     contributions: dict[str, float]
     truth: NDArray[np.float64]
-    prediction: NDArray[np.float64]
     n_train: int
     n_columns: int
     seed: int
@@ -80,38 +78,21 @@ class DemoResult:
     facts: dict[str, str]
 
 
-@dataclass(frozen=True)
-class _Split:
-    X_train: NDArray[np.float64]
-    y_train: NDArray[np.float64]
-    X_test: NDArray[np.float64]
-    y_test: NDArray[np.float64]
-
-    def row(
-        self,
-        model: SCNERegressor | Pipeline,
-        name: str,
-        method: str,
-        build: float | None,
-        solve: float,
-        decorrelation: float | None,
-    ) -> ModelRow:
-        test = model.predict(self.X_test)
-        return ModelRow(
-            name,
-            method,
-            decorrelation,
-            rmse(model.predict(self.X_train), self.y_train),
-            rmse(test, self.y_test),
-            1.0 - float(np.mean((test - self.y_test) ** 2) / np.var(self.y_test)),
-            build,
-            solve,
-        )
-
-
-def rmse(prediction: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
-    """Root mean square error."""
-    return float(np.sqrt(np.mean((prediction - truth) ** 2)))
+def model_row(
+    model: SCNERegressor, split: Split, name: str, method: str, build: float, solve: float, decorrelation: float
+) -> ModelRow:
+    """The line of a fitted ensemble."""
+    test = model.predict(split.X_test)
+    return ModelRow(
+        name,
+        method,
+        decorrelation,
+        rmse(model.predict(split.X_train), split.y_train),
+        rmse(test, split.y_test),
+        r2(test, split.y_test),
+        build,
+        solve,
+    )
 
 
 def run_demo(seed: int = 0, quick: bool = False) -> DemoResult:
@@ -123,8 +104,9 @@ def run_demo(seed: int = 0, quick: bool = False) -> DemoResult:
     n = sample.n_train
     names = sample.feature_names
     groups = {group: [names.index(column) for column in columns] for group, columns in sample.groups.items()}
-    split = _Split(sample.data[:n:step], sample.target[:n:step], sample.data[n::step], sample.target[n::step])
+    split = Split(sample.data[:n:step], sample.target[:n:step], sample.data[n::step], sample.target[n::step])
 
+    usual = compare_usual_models(split, seed, quick)
     # Concentrations have long tails: scaled to 0-1, nearly all hours would lie in a corner of the range.
     base = SCNRegressor(n_nodes, scaling="standard", validation_fraction=VALIDATION_FRACTION)
     searched = SCNERegressor(base, groups=groups, networks="per group", trend="none", random_state=seed)
@@ -133,7 +115,7 @@ def run_demo(seed: int = 0, quick: bool = False) -> DemoResult:
         DNNERegressor(RVFLRegressor(n_nodes, direct_link=False, scaling="standard"), groups=groups, random_state=seed),
         split,
     )
-    rows = [_linear_row(split)]
+    rows = []
     histories = {}
     for model, name, solvers, build, solve in (
         # The three algorithms solve one system; once is enough for the rival.
@@ -143,13 +125,14 @@ def run_demo(seed: int = 0, quick: bool = False) -> DemoResult:
         for solver in solvers:
             other, seconds = _timed_reweight(model, solver)
             lam = 0.0 if solver == "naive" else PAPER_DECORRELATION
-            rows.append(split.row(other, name, METHODS[solver], build, seconds, lam))
+            rows.append(model_row(other, split, name, METHODS[solver], build, seconds, lam))
             if name == "SCNE" and other.solution_.n_iter:
                 histories[solver] = other.solution_.error_history
-        rows.append(split.row(model, name, "λ chosen", build, solve, model.decorrelation_))
+        rows.append(model_row(model, split, name, "λ chosen", build, solve, model.decorrelation_))
 
     exact = chosen.reweighted(solver="cholesky", decorrelation=PAPER_DECORRELATION, ridge=chosen.ridge_)
     return DemoResult(
+        usual=usual,
         rows=tuple(rows),
         best=int(np.argmin([row.test_error for row in rows])),
         ensemble=chosen,
@@ -159,7 +142,6 @@ def run_demo(seed: int = 0, quick: bool = False) -> DemoResult:
         bounds=decorrelation_bounds(chosen.system_, chosen.ridge_),
         contributions=_contributions(chosen, split, seed),
         truth=split.y_test,
-        prediction=chosen.predict(split.X_test),
         n_train=len(split.y_train),
         n_columns=sample.data.shape[1],
         seed=seed,
@@ -169,7 +151,7 @@ def run_demo(seed: int = 0, quick: bool = False) -> DemoResult:
     )
 
 
-def _timed_fit(model: SCNERegressor, split: _Split) -> tuple[SCNERegressor, float, float]:
+def _timed_fit(model: SCNERegressor, split: Split) -> tuple[SCNERegressor, float, float]:
     """Fit, and the seconds to build and to choose and solve."""
     start = time.perf_counter()
     model.fit(split.X_train, split.y_train)
@@ -186,13 +168,7 @@ def _timed_reweight(model: SCNERegressor, solver: str) -> tuple[SCNERegressor, f
     return other, time.perf_counter() - start
 
 
-def _linear_row(split: _Split) -> ModelRow:
-    start = time.perf_counter()
-    model = make_pipeline(StandardScaler(), Ridge()).fit(split.X_train, split.y_train)
-    return split.row(model, "linear", "ridge regression", None, time.perf_counter() - start, None)
-
-
-def _path(model: SCNERegressor, split: _Split, n: int) -> DemoPath:
+def _path(model: SCNERegressor, split: Split, n: int) -> DemoPath:
     lambdas = np.unique(np.append(default_decorrelations(len(model.members_), n), model.decorrelation_))
     train, test = [], []
     for done, decorrelation in enumerate(lambdas, start=1):
@@ -204,7 +180,7 @@ def _path(model: SCNERegressor, split: _Split, n: int) -> DemoPath:
     return DemoPath(lambdas, np.array(train), np.array(test), gcv)
 
 
-def _contributions(model: SCNERegressor, split: _Split, seed: int, repeats: int = 5) -> dict[str, float]:
+def _contributions(model: SCNERegressor, split: Split, seed: int, repeats: int = 5) -> dict[str, float]:
     """Increase of the test error when one source's rows are shuffled.
 
     A network sees its own columns only, so shuffling them shuffles its outputs: no prediction is made again.

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from scne.cli._console import open_console, open_table
 from scne.cli._demo import PAPER_DECORRELATION, VALIDATION_FRACTION, DemoResult, ModelRow
+from scne.cli._demo_models import FittedRow
 from scne.cli._options import QUICK, SEED
 from scne.report import (
     BuildingCurve,
@@ -23,13 +24,13 @@ COLUMNS = ("model", "λ", "train RMSE", "test RMSE", "R²", "build s", "solve s"
 
 def demo_page(result: DemoResult) -> Page:
     """Lay out the results of `scne demo`."""
-    best = result.rows[result.best]
+    best = result.usual.rows[result.usual.best]
     page = Page(
         "Fine particles in Beijing, from three sources",
-        f"One network reads the other pollutants, one the weather, one the calendar; together they predict the hourly "
-        f"concentration of fine particles (PM2.5). {result.n_train:,} hours up to February 2016 were learned, "
-        f"{len(result.truth):,} later ones predicted.",
+        "The hourly concentration of fine particles (PM2.5) from other pollutants, the weather and the calendar. "
+        f"{result.n_train:,} hours up to February 2016 are for training, {len(result.truth):,} later ones for testing.",
     )
+    _usual_models(page, result)
     _comparison(page, result)
     _building(page, result)
     _decorrelation(page, result)
@@ -41,7 +42,7 @@ def demo_page(result: DemoResult) -> Page:
         {
             "Command": f"`{command}`",
             "Seconds": f"{result.seconds:.1f}",
-            "Best model": f"{best.name}: {best.test_error:.2f} {UNIT}",
+            "Best model": f"{best.name}, test RMSE {best.test_error:.2f} {UNIT}",
             **result.facts,
             "Data": "Song Chen, Beijing Multi-Site Air Quality, UCI Machine Learning Repository, "
             "https://doi.org/10.24432/C5RK5G, licence CC BY 4.0; station Nongzhanguan, hours without gaps",
@@ -50,13 +51,45 @@ def demo_page(result: DemoResult) -> Page:
     return page
 
 
+def _usual_models(page: Page, result: DemoResult) -> None:
+    rows, best = result.usual.rows, result.usual.best
+    page.section(
+        "The default model beside others",
+        "All models have the same training rows, and none was tuned to this data: a ridge regression, scikit-learn's "
+        "gradient boosting and the ensemble of scne, each with its defaults.",
+    )
+    page.table(
+        ("model", "test RMSE", "R²", "fit s", "train RMSE"),
+        [[row.name, *_fitted_cells(row)] for row in rows],
+        caption=f"Errors in {UNIT}; R² on the test hours; seconds of the whole fit.",
+        highlight=best,
+        align="lrrrr",
+    )
+    names = [row.name for row in rows]
+    page.figure(
+        lambda ax: draw_comparison(
+            ax, names, [row.test_error for row in rows], highlight=names[best], error=f"test RMSE ({UNIT})"
+        ),
+        caption="Errors on the later hours.",
+        alt=f"Dot chart of the test error of each model; the best is {names[best]} with {rows[best].test_error:.2f}.",
+        height=bars_height(len(names)),
+    )
+    page.figure(
+        lambda ax: draw_predicted(ax, result.truth, result.usual.prediction, target=f"PM2.5 ({UNIT})"),
+        caption=f"Predicted against measured on the later hours, for {names[-1]}.",
+        alt="Density of predicted against measured concentrations around the diagonal.",
+        width=5.4,
+        height=4.4,
+    )
+
+
 def _comparison(page: Page, result: DemoResult) -> None:
     page.section(
-        "The comparison",
-        "All models learn the same rows. SCNE searches its hidden nodes (SC-III), DNNE draws them at random; within "
-        "each, the lines differ only in how the output weights are solved. λ = 0 averages independent networks, "
-        f"λ = {PAPER_DECORRELATION} is the paper's. SCNE's λ is chosen on the hours that its search did not learn, "
-        "DNNE's by generalised cross-validation.",
+        "The paper's algorithms",
+        "The paper gives each source a network of its own and solves for their output weights together. SCNE searches "
+        "its hidden nodes (SC-III), DNNE draws them at random; within each, the lines differ only in how the output "
+        f"weights are solved. λ = 0 averages independent networks, λ = {PAPER_DECORRELATION} is the paper's. SCNE's λ "
+        "is chosen on validation hours, DNNE's by generalised cross-validation.",
     )
     page.table(
         COLUMNS,
@@ -95,13 +128,12 @@ def _building(page: Page, result: DemoResult) -> None:
     sizes = ", ".join(f"{name} {curve.kept}" for name, curve in curves.items())
     page.section(
         "Building the networks",
-        f"Every node is the best of 100 candidates. {VALIDATION_FRACTION:.0%} of the hours are held out; each "
+        f"Every node is the best of 100 candidates. {VALIDATION_FRACTION:.0%} of the hours are validation hours; each "
         f"network keeps the number of nodes with the least error on them ({sizes}).",
     )
     page.figure(
         lambda ax: draw_building(ax, curves, error=f"RMSE ({UNIT})"),
-        caption="Error of each network alone while nodes are added: solid for the hours it learns, dashed for those "
-        "held out.",
+        caption="Error of each network alone while nodes are added: solid for training, dashed for validation hours.",
         alt="Line chart: the error of each network falls as nodes are added.",
     )
 
@@ -130,7 +162,8 @@ def _decorrelation(page: Page, result: DemoResult) -> None:
             error=f"RMSE ({UNIT})",
         ),
         caption="Errors along λ; the score is the square root of the generalised cross-validation score.",
-        alt="Line chart: training and test error fall along lambda, most of it near the end.",
+        alt=f"Line chart along lambda: the training error goes from {result.path.train[0]:.1f} to "
+        f"{result.path.train[-1]:.1f}, the test error from {result.path.test[0]:.1f} to {result.path.test[-1]:.1f}.",
     )
 
 
@@ -150,8 +183,8 @@ def _convergence(page: Page, result: DemoResult) -> None:
 def _sources(page: Page, result: DemoResult) -> None:
     page.section(
         "What each source contributes",
-        "The rows of one source are shuffled among the test hours, so that it carries no information, and the error "
-        "rises by so much.",
+        "Error increase when a source is shuffled: its rows are exchanged among the test hours, so that it carries no "
+        "information. For SCNE with λ chosen.",
     )
     page.figure(
         lambda ax: draw_contributions(
@@ -161,23 +194,25 @@ def _sources(page: Page, result: DemoResult) -> None:
         alt="Bar chart: " + ", ".join(f"{name} {value:+.1f}" for name, value in result.contributions.items()) + ".",
         height=bars_height(len(result.contributions)),
     )
-    page.figure(
-        lambda ax: draw_predicted(ax, result.truth, result.prediction, target=f"PM2.5 ({UNIT})"),
-        caption="Predicted against measured on the later hours, for SCNE with λ chosen.",
-        alt="Density of predicted against measured concentrations around the diagonal.",
-        width=5.4,
-        height=4.4,
-    )
 
 
 def print_comparison(result: DemoResult, page: Path) -> None:
     """Print the table, what was chosen, and where the page is."""
     console = open_console()
     console.print(
-        f"PM2.5 at one Beijing station from pollutant, weather and calendar data: {result.n_train:,} hours to learn "
-        f"from,\n{len(result.truth):,} later hours to predict, {result.n_columns} columns. Errors in µg/m³.\n",
+        f"PM2.5 at one Beijing station from pollutant, weather and calendar data.\n{result.n_train:,} hours for "
+        f"training, {len(result.truth):,} later hours for testing, {result.n_columns} columns. RMSE in {UNIT}.\n",
         soft_wrap=True,
     )
+    usual, best = result.usual.rows, result.usual.best
+    table = open_table()
+    table.add_column("model", no_wrap=True)
+    for heading in ("test", "R²", "fit s", "train"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for index, fitted in enumerate(usual):
+        table.add_row(fitted.name, *_fitted_cells(fitted), style="bold" if index == best else "")
+    console.print(table)
+    console.print("The paper's algorithms, with one network for each of the three sources:\n", soft_wrap=True)
     table = open_table()
     for heading in ("model", "output weights"):
         table.add_column(heading, no_wrap=True)
@@ -186,14 +221,16 @@ def print_comparison(result: DemoResult, page: Path) -> None:
     for index, row in enumerate(result.rows):
         table.add_row(*_cells(row), style="bold" if index == result.best else "")
     console.print(table)
-    best, ridge = result.rows[result.best], next(row for row in result.rows if row.decorrelation is None)
     console.print(
-        f"Best: {best.name}, {best.test_error:.2f} against {ridge.test_error:.2f} of the linear model. "
-        f"The λ chosen is {result.ensemble.decorrelation_:.4f} of at most "
-        f"{result.bounds.positive_definite:.4f}, the ridge {result.ensemble.ridge_[0]:.2g}.",
+        f"Best: {usual[best].name}, test RMSE {usual[best].test_error:.2f}; the best of the paper's algorithms "
+        f"{result.rows[result.best].test_error:.2f}.\nThe page with pictures: {page}  ({result.seconds:.1f} s)",
         soft_wrap=True,
     )
-    console.print(f"The page with pictures: {page}  ({result.seconds:.1f} s)", soft_wrap=True)
+
+
+def _fitted_cells(row: FittedRow) -> list[str]:
+    """The numbers of one line of the first table, as text."""
+    return [f"{row.test_error:.2f}", f"{row.r2:.3f}", f"{row.seconds:.2f}", f"{row.train_error:.2f}"]
 
 
 def _cells(row: ModelRow) -> list[str]:
@@ -201,10 +238,10 @@ def _cells(row: ModelRow) -> list[str]:
     return [
         row.model,
         row.method,
-        "—" if row.decorrelation is None else f"{row.decorrelation:.5g}",
+        f"{row.decorrelation:.5g}",
         f"{row.train_error:.2f}",
         f"{row.test_error:.2f}",
         f"{row.r2:.3f}",
-        "—" if row.build_seconds is None else f"{row.build_seconds:.2f}",
+        f"{row.build_seconds:.2f}",
         f"{row.solve_seconds:.3f}",
     ]

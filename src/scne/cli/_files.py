@@ -1,4 +1,4 @@
-"""Fit, predict, evaluate and inspect on files: what the commands do, without what they print."""
+"""Files of a fitted model: opened as those of its fit were, and predicted as a stream."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,13 +11,11 @@ import pyarrow.ipc
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from scne.cli._class_errors import ClassEvaluation, ClassSums
-from scne.cli._errors import ErrorSums, Evaluation
-from scne.cli._options import OUT, TARGET
+from scne.cli._options import OUT
 from scne.disk import appearing_whole
-from scne.estimators import RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor, predict_batches
+from scne.estimators import RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor, open_known, predict_batches
 from scne.fitting import probabilities
-from scne.rows import DataError, FileRows, class_codes, is_numeric, open_rows
+from scne.rows import DataError, FileRows, is_numeric
 
 WRITERS = (".parquet", ".csv", ".arrow", ".feather")
 Regressor: TypeAlias = SCNERegressor | SCNRegressor | RVFLRegressor
@@ -31,14 +29,11 @@ def is_classifier(model: Model) -> TypeGuard[SCNEClassifier]:
     return isinstance(model, SCNEClassifier)
 
 
-def open_for(model: Model, path: Path, *, target: list[str] | None = None, keys: tuple[str, ...] = ()) -> FileRows:
+def open_for(
+    model: Model, path: Path, *, target: Sequence[str] = (), keys: Sequence[str] = (), drop_missing_target: bool = True
+) -> FileRows:
     """Open rows for a fitted model: its own groups, columns read as in its fit."""
-    if not hasattr(model, "encoder_"):
-        raise DataError("This model was fitted on arrays, not on files, and does not know the columns of files.")
-    encoder = model.encoder_
-    # A key that is an input as well is read anyway.
-    keys_alone = [key for key in keys if key not in encoder.kinds]
-    rows = open_rows(path, target=target, keys=keys_alone, kinds=label_kinds(model, target), like=encoder)
+    rows = open_known(model, path, target, keys, drop_missing_target)
     if not is_classifier(model):
         check_numeric(rows)
     return rows
@@ -53,24 +48,6 @@ def check_numeric(rows: FileRows) -> None:
                 f"The target column {name!r} of {rows.path} holds values of type {type_}, but the model predicts "
                 "numbers."
             )
-
-
-def label_kinds(model: Model, target: Sequence[str] | None) -> dict[str, str]:
-    """What a column of labels is read as, where a type does not tell: as the classes of the model are."""
-    if target is None or not is_classifier(model):
-        return {}
-    kind = {"O": "category", "U": "category", "b": "flag"}.get(model.classes_.dtype.kind)
-    return {} if kind is None else dict.fromkeys(target, kind)
-
-
-def own_targets(model: Model) -> list[str]:
-    """The columns with the truth, by a model that was fitted on files."""
-    if not hasattr(model, "data_"):
-        raise DataError(
-            f"This model was fitted on arrays or frames and does not know its target's name; use scne report with "
-            f"{TARGET} COLUMN."
-        )
-    return list(model.data_["target_names"])
 
 
 def target_names(model: Model) -> list[str]:
@@ -148,38 +125,6 @@ def _writer(path: Path, suffix: str, schema: pa.Schema) -> Writer:
     if suffix == ".csv":
         return pa.csv.CSVWriter(path, schema)
     return pa.ipc.new_file(path, schema)
-
-
-def evaluate(model: Regressor, files: FileRows) -> Evaluation:
-    """Errors over all rows, in one pass."""
-    names = list(files.target_names)
-    sums = ErrorSums()
-    for batch, outputs in predict_batches(model, files):
-        sums.add(numbers(batch, names), outputs)
-    return sums.evaluation(names)
-
-
-def evaluate_classes(model: SCNEClassifier, files: FileRows) -> ClassEvaluation:
-    """Scores over all rows, in one pass."""
-    sums, done = ClassSums(len(model.classes_)), 0
-    for batch, shares in probability_batches(model, files):
-        sums.add(true_codes(model, files, batch, done), shares)
-        done += batch.num_rows
-    return sums.evaluation()
-
-
-def true_codes(model: SCNEClassifier, files: FileRows, batch: Batch, start: int) -> NDArray[np.intp]:
-    """The classes of a batch, whose first row is `start`, by their places; a label that is no class is refused."""
-    (name,) = files.target_names
-    column = batch.column(name)
-    codes = class_codes(column, model.classes_.tolist(), name, files.path)
-    if len(codes) and codes.min() < 0:
-        row = int(np.argmin(codes))
-        raise DataError(
-            f"The target column {name!r} holds the label {column[row].as_py()!r} in {files.place(start + row)}, which "
-            "is no class of the model; leave such rows out."
-        )
-    return codes
 
 
 def numbers(batch: Batch, names: Sequence[str]) -> NDArray[np.float64]:

@@ -1,5 +1,6 @@
 """`scne fit`: open the files, fit, write the model."""
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -8,7 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scne.cli._options import CHECKPOINT, CLASSIFY, DASK, KIND, TARGET, Data, Device, Json, Seed, Verbose, out_option
+from scne.cli._options import (
+    CHECKPOINT,
+    CLASSIFY,
+    DASK,
+    KIND,
+    TARGET,
+    Data,
+    Device,
+    DropMissingTarget,
+    FitVerbose,
+    Json,
+    Seed,
+    out_option,
+)
 from scne.cli._signals import Stopped
 
 if TYPE_CHECKING:
@@ -36,7 +50,9 @@ def fit_command(
     tuning: Annotated[
         float, typer.Option(help="Rounds of tuning after the search; 0 is none.", min=0, max=10_000)
     ] = 10,
-    validation: Annotated[float, typer.Option(help="Share of the searched rows that are held out.")] = 0.15,
+    validation: Annotated[
+        float, typer.Option(help="Share of the searched rows that are held out, to choose and to measure errors on.")
+    ] = 0.15,
     search_rows: Annotated[
         int, typer.Option(help="Rows on which networks are searched; 0 is all.", min=0, max=10**9)
     ] = 100_000,
@@ -55,6 +71,7 @@ def fit_command(
         list[str] | None,
         typer.Option(metavar="TEXT", help="Text that stands for a missing value, as '?'; repeatable."),
     ] = None,
+    drop_missing_target: DropMissingTarget = True,
     memory: Annotated[str, typer.Option(help="Memory that the fit may take beyond imports, such as 512MB.")] = "1GB",
     checkpoint: Annotated[
         Path | None,
@@ -69,7 +86,7 @@ def fit_command(
     device: Device = None,
     seed: Seed = 0,
     json_output: Json = False,
-    verbose: Verbose = False,
+    verbose: FitVerbose = False,
 ) -> None:
     """Fit an ensemble to files, reading them as a stream, and write the model.
 
@@ -77,12 +94,14 @@ def fit_command(
     for classes too.
     """
     # Imported here, so that `scne --help` answers at once.
+    from scne.cli._console import print_json
+    from scne.cli._fit_result import FitResult, fit_facts, print_fit
     from scne.cli._progress import progress_bars
-    from scne.cli._tables import print_summary
     from scne.disk import check_output
     from scne.estimators import SCNEClassifier, SCNERegressor, SCNRegressor, describe_model
     from scne.rows import open_rows, read_groups
 
+    started = time.perf_counter()
     check_output(out, {"the data": data, "the groups file": groups, "the checkpoint": checkpoint})
     with progress_bars(passes=True, verbose=verbose):
         rows = open_rows(
@@ -94,6 +113,7 @@ def fit_command(
             kinds=_kinds(kind or ()),
             missing=missing or (),
             memory=memory,
+            drop_missing_target=drop_missing_target,
         )
         base = SCNRegressor.tuned(
             max_hidden=nodes,
@@ -108,13 +128,29 @@ def fit_command(
         if not per_group:
             model.set_params(networks="across", n_estimators=networks)
         _fit_and_save(model, rows, out, checkpoint, dask)
+        seconds = time.perf_counter() - started
         regressor = model.regressor_ if isinstance(model, SCNEClassifier) else model
-        notes = [note for note in (labels, rows.guessed_groups, regressor.memory_note_) if note is not None]
-        notes.append(_admissibility(regressor, tuning > 0))
-        # As the file has it, which holds no sums.
-        described = replace(describe_model(model), n_bytes=out.stat().st_size, has_system=False)
-        paragraph = model.summary()
-    print_summary(described, out, json_output, paragraph, notes)
+        with _model_kept(out):
+            # As the file has it, which holds no sums.
+            described = replace(describe_model(model), n_bytes=out.stat().st_size, has_system=False)
+            paragraph = model.summary()
+    notes = {"target": labels, "groups": rows.guessed_groups, "memory": regressor.memory_note_}
+    result = FitResult(
+        data,
+        out,
+        described,
+        paragraph,
+        regressor.fitted_,
+        rows.n_rows,
+        seconds,
+        {label: note for label, note in notes.items() if note is not None},
+        [_admissibility(regressor, tuning > 0)],
+        model.held_out_scores_ if isinstance(model, SCNEClassifier) else None,
+    )
+    if json_output:
+        print_json(fit_facts(result))
+    else:
+        print_fit(result, verbose)
 
 
 def _labels_note(rows: "FileRows", stated: bool) -> str | None:
@@ -144,12 +180,19 @@ def _fit_and_save(
     with _progress_kept(checkpoint) as progress, dask_client(dask) as client:
         model.fit(rows, checkpoint=progress, client=client)
         save_model(model, out)
-        try:
+        with _model_kept(out):
             if progress is not None:
                 progress.clear()
-        except Stopped as stopped:
-            stopped.add_note(f"The model was written to {out}.")
-            raise
+
+
+@contextmanager
+def _model_kept(out: Path) -> "Iterator[None]":
+    """Who stops the command after the model was written is told so."""
+    try:
+        yield
+    except Stopped as stopped:
+        stopped.add_note(f"The model was written to {out}.")
+        raise
 
 
 @contextmanager
@@ -190,5 +233,5 @@ def _admissibility(model: "SCNERegressor", tuned: bool) -> str:
     held = model.admissible_nodes_
     shares = ", ".join(f"{name} {int(nodes.sum())} of {len(nodes)}" for name, nodes in held.items())
     if tuned:
-        return f"Nodes that, after tuning, satisfy on all rows the inequality that admitted them: {shares}."
-    return f"Nodes that the sample admitted and that satisfy their inequality on all rows: {shares}."
+        return f"Nodes still admissible on all rows after tuning: {shares}."
+    return f"Nodes admissible on all rows: {shares}."

@@ -8,6 +8,7 @@ import typer
 CHECKPOINT = "--checkpoint"
 CLASSIFY = "--classify"
 DASK = "--dask"
+DROP_MISSING_TARGET, NO_DROP_MISSING_TARGET = "--drop-missing-target", "--no-drop-missing-target"
 FILE = "--file"
 INTERVAL = "--interval"
 KIND = "--kind"
@@ -18,6 +19,7 @@ SEED = "--seed"
 SINGLE = "--float32"
 TARGET = "--target"
 TO = "--to"
+VERBOSE = "--verbose"
 
 DATA_HELP = "Parquet, CSV or Arrow: a file, or a folder of files."
 
@@ -42,8 +44,21 @@ Device = Annotated[
         help="Where to work: cpu, cuda, or auto for a GPU where there is one. Needs PyTorch.", show_default="cpu"
     ),
 ]
+DropMissingTarget = Annotated[
+    bool,
+    typer.Option(
+        f"{DROP_MISSING_TARGET}/{NO_DROP_MISSING_TARGET}",
+        help="Leave rows without a target out, and tell how many; or refuse them.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Model = Annotated[Path, typer.Argument(help="A model that `scne fit` wrote.")]
 PageOut = Annotated[Path, out_option("Where to write the page.", is_page=True)]
 Seed = Annotated[int, typer.Option(SEED, help="Seed of all random numbers.", parser=whole_number, metavar="NUMBER")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say how long every stage took, on standard error.")]
+FitVerbose = Annotated[
+    bool,
+    typer.Option(
+        VERBOSE, "-v", help="Show the networks and what was chosen, and on standard error how long every stage took."
+    ),
+]
+Verbose = Annotated[bool, typer.Option(VERBOSE, "-v", help="Say how long every stage took, on standard error.")]

@@ -4,8 +4,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, ProgressColumn, Task, TaskID, TextColumn
 from rich.progress import Progress as Bars
+from rich.text import Text
 
 from scne.cli._console import open_console
 from scne.passes import Progress, listening
@@ -15,6 +16,36 @@ PASSES = {
     "learning columns": "pass 1 of 2: columns",
     "summing rows": "pass 2 of 2: sums",
 }
+# From so many columns on there is room for the rows per second.
+_WIDE = 100
+
+
+class _Times(ProgressColumn):
+    """How long a stage will still take, and once it has ended how long it took."""
+
+    def render(self, task: Task) -> Text:
+        if task.finished:
+            return Text(f"took {span_text(task.finished_time or 0.0)}")
+        left = task.time_remaining
+        return Text("" if left is None else f"{span_text(left)} left", style="progress.remaining")
+
+
+def span_text(seconds: float) -> str:
+    """A span of time as people say it.
+
+    Examples
+    --------
+    >>> [span_text(seconds) for seconds in (0.4, 59.7, 125, 3_700)]
+    ['under 1 s', '1 min 00 s', '2 min 05 s', '1 h 01 min']
+    """
+    if seconds < 0.95:
+        return "under 1 s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
 
 
 @contextmanager
@@ -42,12 +73,11 @@ def progress_bars(*, passes: bool = False, verbose: bool = False) -> Iterator[No
         return
     columns = (
         # Names of groups are no markup.
-        TextColumn("{task.description:<24}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[count]:>22} {task.fields[speed]:>18}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        TextColumn("{task.description:<21}", markup=False),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[count]:>16}"),
+        *([TextColumn("{task.fields[speed]:>18}")] if console.width >= _WIDE else []),
+        _Times(),
     )
     with Bars(*columns, console=console, transient=True) as bars:
         tasks: dict[str, TaskID] = {}

@@ -1,15 +1,13 @@
 """The report on a classifier: rows with their labels, read once, and what the page says of them."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scne.cli._class_errors import ClassEvaluation, ClassSums
-from scne.cli._files import Batch, probability_batches, true_codes
 from scne.cli._report_parts import Missing
-from scne.cli._report_rows import Inputs, TruthRows, striped
+from scne.cli._report_rows import Inputs, TruthRows, predicted_classes, true_codes
 from scne.estimators import SCNEClassifier
 from scne.report import Page
 from scne.rows import SampleDrawer, counted
@@ -41,7 +39,7 @@ def judge_classes(model: SCNEClassifier, rows: TruthRows, sample_rows: int, seed
     """Predict all rows in one pass, and draw the sample while they go by."""
     drawer, sums = SampleDrawer(sample_rows, seed), ClassSums(len(model.classes_))
     confidence, n_rows = np.zeros((len(_BINS) - 1, 3)), 0
-    for batch, shares in _predicted(model, rows):
+    for batch, shares in predicted_classes(model, rows):
         drawer.update(batch, n_rows)
         codes = true_codes(model, rows.files, batch, n_rows)
         sums.add(codes, shares)
@@ -56,15 +54,6 @@ def judge_classes(model: SCNEClassifier, rows: TruthRows, sample_rows: int, seed
         rows.inputs(table),
         true_codes(model, rows.files, table.combine_chunks(), 0),
     )
-
-
-def _predicted(model: SCNEClassifier, rows: TruthRows) -> Iterator[tuple[Batch, NDArray[np.float64]]]:
-    """Batches of the files with probabilities (n, K)."""
-    if hasattr(model, "encoder_"):
-        yield from probability_batches(model, rows.files)
-        return
-    for batch in striped(rows.files):
-        yield batch, model.predict_proba(rows.inputs(batch))
 
 
 def _confidence(codes: NDArray[np.intp], shares: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,6 +1,7 @@
 """The parts of a report's page that only ensembles have: the lambda path, the members, the iterations."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scne.cli._report import Report
 from scne.cli._report_parts import Missing, scratch_axes
@@ -32,7 +33,7 @@ def add_path(page: Page, report: Report) -> Missing | None:
         )
     page.section("From averaging to joint fitting", text)
     held_out = display.scores_name == "held-out rows"
-    judge = "on rows that the search did not learn" if held_out else "by generalised cross-validation"
+    judge = "on held-out rows" if held_out else "by generalised cross-validation"
     ends = f"{display.training[0]:.3g} to {display.training[-1]:.3g}"
     page.figure(
         display.plot,
@@ -60,8 +61,8 @@ def add_members(page: Page, report: Report) -> Missing | None:
     of = f" ({first})" if several or len(report.targets) > 1 else ""
     page.section(
         "How alike the networks are",
-        "The correlation between what the networks say of these rows. Near 1, networks repeat each other; towards the "
-        "joint fit they become terms of a sum, and correlations fall towards zero or below.",
+        "The correlation between the outputs of the networks on these rows. Networks that repeat each other have "
+        f"correlations near 1, terms of a sum that complete each other low or negative ones.{_alike(defined)}",
     )
     size = float(np.clip(2.6 + 0.2 * len(display.names), 3.0, 6.0))
     page.figure(
@@ -72,6 +73,24 @@ def add_members(page: Page, report: Report) -> Missing | None:
         height=size,
     )
     return None
+
+
+def _alike(correlations: NDArray[np.float64]) -> str:
+    """What the correlations come to.
+
+    >>> _alike(np.array([0.95, 0.99]))
+    ' Here they lie between 0.95 and 0.99: the networks largely agree, and their mean evens out what they differ in.'
+    """
+    if not correlations.size:
+        return ""
+    low, high = correlations.min(), correlations.max()
+    if low > 0.8:
+        verdict = "the networks largely agree, and their mean evens out what they differ in"
+    elif high < 0.5:
+        verdict = "the networks divide the work among themselves"
+    else:
+        verdict = "some agree, others complete each other"
+    return f" Here they lie between {low:.2f} and {high:.2f}: {verdict}."
 
 
 def add_convergence(page: Page, report: Report) -> Missing | None:

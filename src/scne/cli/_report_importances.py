@@ -9,7 +9,7 @@ from scne.explain import ErrorRises
 from scne.report import GroupContributionDisplay, Page, bars_height
 from scne.rows import counted
 
-MOST_COLUMNS = 100
+MOST_COLUMNS = 40
 MOST_BARS = 20
 
 
@@ -18,9 +18,9 @@ def add_importances(page: Page, report: Report) -> Missing | None:
     importances = report.permutation
     page.section(
         "What columns and groups contribute",
-        "A column that is shuffled among the rows tells nothing any more, and the error rises by what it was worth (on "
-        f"{counted(importances.n_rows, 'row')}, five times each). Columns that tell the same can stand in for each "
-        "other, and then neither seems to matter; shuffled together, as a group, they do.",
+        "Error increase when a column, or a group of columns, is shuffled among the rows, so that it carries no "
+        f"information (on {counted(importances.n_rows, 'row')}, five times each). Of columns that carry the same "
+        "information none may seem to matter by itself; shuffled together, as a group, they do.",
     )
     several = len(report.targets) > 1
     of = f" of {report.targets[0]}" if several else ""
@@ -35,8 +35,9 @@ def add_importances(page: Page, report: Report) -> Missing | None:
         )
         page.figure(
             display.plot,
-            caption=f"Rise of the {importances.measure}{of} for each {kind[:-1]}, deviation over five shuffles.",
-            alt=f"Bar chart of the rise of the error for each {kind[:-1]}: {named}"
+            caption=f"Increase of the {importances.measure}{of} for each {kind[:-1]}, with the deviation over five "
+            "shuffles.",
+            alt=f"Bar chart of the error increase for each {kind[:-1]}: {named}"
             + (" and others." if len(rises.names) > 8 else "."),
             height=bars_height(len(display.names)),
         )
@@ -48,9 +49,9 @@ def _add_importance_table(page: Page, report: Report) -> None:
     """All columns and groups with their rises, and of columns the share in what moves the output."""
     importances, targets = report.permutation, report.targets[:SHOWN_OUTPUTS]
     shares = _shares(report)
-    heads = [f"{report.permutation.measure} rises by", "±"] if len(report.targets) == 1 else []
+    heads = [f"{report.permutation.measure} increase", "±"] if len(report.targets) == 1 else []
     for name in targets if not heads else ():
-        heads += [f"{name}: {report.permutation.measure} rises by", "±"]
+        heads += [f"{name}: {report.permutation.measure} increase", "±"]
     rows: list[list[str | float | None]] = []
     for group, cells in zip(importances.groups.names, _rise_cells(importances.groups), strict=True):
         rows.append([f"group {group}", None, *cells])
@@ -62,8 +63,8 @@ def _add_importance_table(page: Page, report: Report) -> None:
     page.table(
         ["column", "share of the effect", *heads],
         rows,
-        caption="The share is that in what moves the output (total effects): of the fitted function, without rows."
-        + (f" {counted(left, 'column')} of less weight are left out." if left else ""),
+        caption="Share of the effect: the column's part in the variance of the model's output (total effects)."
+        + (f" {counted(left, 'column')} with smaller increases are left out." if left else ""),
         align="l" + "r" * (1 + len(heads)),
     )
 
@@ -73,7 +74,7 @@ def add_networks(page: Page, report: Report) -> Missing | None:
     if len(report.summary.groups) < 2 or report.summary.classes is not None:
         return None
     if report.networks is None:
-        return Missing("What each network is worth", _no_networks(report))
+        return Missing("Contribution of each network", _no_networks(report))
     networks = report.networks
     display = GroupContributionDisplay.from_importances(networks, largest=MOST_BARS, ax=scratch_axes())
     page.subsection(
@@ -84,8 +85,8 @@ def add_networks(page: Page, report: Report) -> Missing | None:
     named = ", ".join(f"{name} {rise:+.3g}" for name, rise in zip(display.names, display.rises, strict=True))
     page.figure(
         display.plot,
-        caption=f"Rise of the RMSE on {networks.rows} without each network.",
-        alt=f"Bar chart of the rise of the error without each network: {named}.",
+        caption=f"Increase of the RMSE on {networks.rows} without each network.",
+        alt=f"Bar chart of the error increase without each network: {named}.",
         height=bars_height(len(display.names)),
     )
     return None

@@ -6,10 +6,13 @@ from importlib.metadata import version
 from platform import python_version
 
 from scne.cli._report import LEVEL, Report
+from scne.cli._report_baselines import FOLDS
 from scne.cli._report_classes import JudgedClasses, add_class_scores
+from scne.cli._report_effects import add_effects
 from scne.cli._report_ensemble import add_convergence, add_members, add_path
 from scne.cli._report_importances import add_importances, add_networks
 from scne.cli._report_parts import SHOWN_OUTPUTS, Missing, scratch_axes, with_article
+from scne.cli._report_residuals import add_residuals
 from scne.cli._report_rows import JudgedRows
 from scne.passes import announce
 from scne.report import NodesDisplay, Page, PredictionIntervalDisplay, format_duration
@@ -30,8 +33,10 @@ def report_page(report: Report) -> Page:
     )
     parts: tuple[Part, ...] = (
         _add_scores,
-        _add_model,
+        add_residuals,
         add_importances,
+        add_effects,
+        _add_model,
         add_networks,
         _add_nodes,
         add_path,
@@ -63,12 +68,12 @@ def _add_errors(page: Page, report: Report, judged: JudgedRows) -> Missing | Non
         [name, evaluation.rmse[name], evaluation.mae[name], evaluation.r2[name]] for name in names
     ]
     if report.widths is not None and judged.coverage is not None:
-        heads += [f"in {100 * LEVEL:g} % interval", "± interval"]
+        heads += ["coverage", "half-width"]
         for row, covered, reach in zip(rows, judged.coverage, report.widths, strict=True):
             row += [f"{100 * covered:.1f} %", float(reach)]
     caption = f"Over all {counted(evaluation.n_rows, 'row')}, in the target's units."
     if report.widths is not None:
-        caption += f" The interval reaches so far to each side of a prediction, to hold {100 * LEVEL:g} % of new rows."
+        caption += f" Coverage and half-width are those of intervals made to hold {100 * LEVEL:g} % of new rows."
     page.section("Errors on these rows")
     page.table(
         heads,
@@ -76,9 +81,29 @@ def _add_errors(page: Page, report: Report, judged: JudgedRows) -> Missing | Non
         caption=caption if evaluation.undefined is None else f"{caption} {evaluation.undefined}",
         align="l" + "r" * (len(heads) - 1),
     )
+    _add_baselines(page, report)
     for output, name in enumerate(names[:SHOWN_OUTPUTS]):
         _add_predicted(page, report, judged, output, name)
     return None if report.widths is not None else Missing("Intervals", report.no_widths)
+
+
+def _add_baselines(page: Page, report: Report) -> None:
+    """What simpler models would do."""
+    baselines = report.baselines
+    if baselines is None:
+        return
+    columns = {"this model": baselines.model, "linear model": baselines.linear, "mean alone": baselines.mean}
+    shown = {head: errors for head, errors in columns.items() if errors is not None}
+    rows: list[list[str | float | None]] = []
+    for output, name in enumerate(report.targets):
+        rows.append([name, *(float(errors[output]) for errors in shown.values())])
+    page.table(
+        ["RMSE", *shown],
+        rows,
+        caption=f"Beside simpler models, on {counted(baselines.n_rows, 'row')}. They are cross-validated on these very "
+        f"rows ({FOLDS} folds), which this model need not have seen.",
+        align="l" + "r" * len(shown),
+    )
 
 
 def _add_predicted(page: Page, report: Report, judged: JudgedRows, output: int, name: str) -> None:
@@ -119,15 +144,19 @@ def _add_model(page: Page, report: Report) -> Missing | None:
     heads = ["network", "columns", "nodes"]
     rows: list[list[str | int | float | None]] = [[group.name, group.n_columns, group.n_nodes] for group in networks]
     caption = ""
+    # Errors of several targets together have no unit but that of the scaled ones.
+    one = len(report.targets) == 1
+    scale = report.summary.target_scale[0] if one else 1.0
+    unit = "in the target's units" if one else "in units of the scaled targets"
     for head, errors in (
         ("train", [group.training_error for group in networks]),
-        ("held out", [group.validation_error for group in networks]),
+        ("validation", [group.validation_error for group in networks]),
     ):
         if any(error is not None for error in errors):
             heads.append(head)
-            caption = "Errors of each network by itself, as the search left it, in units of the scaled target."
+            caption = f"Errors of each network by itself, as its search left it, {unit}."
             for row, error in zip(rows, errors, strict=True):
-                row.append(error)
+                row.append(None if error is None else error * scale)
     page.table(heads, rows, caption=caption, align="l" + "r" * (len(heads) - 1))
     return None
 

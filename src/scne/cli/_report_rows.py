@@ -1,24 +1,31 @@
-"""Rows with their truth for `scne report`, read once: errors over all of them, and a sample for the pictures."""
+"""Rows with their truth for `scne evaluate` and `scne report`, read once: errors, and a sample for the pictures."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from scne.cli._class_errors import ClassEvaluation, ClassSums
 from scne.cli._errors import ErrorSums, Evaluation
-from scne.cli._files import Batch, Model, Regressor, check_numeric, is_classifier, label_kinds, numbers, open_for
+from scne.cli._files import (
+    Batch,
+    Model,
+    Regressor,
+    check_numeric,
+    is_classifier,
+    numbers,
+    open_for,
+    probability_batches,
+)
 from scne.cli._options import TARGET
 from scne.cli._report_parts import in_columns
-from scne.estimators import SCNERegressor, predict_batches
+from scne.estimators import SCNEClassifier, SCNERegressor, complete_files, file_encoder, label_kinds, predict_batches
 from scne.passes import announce, stripe_rows
-from scne.rows import DataError, FileRows, SampleDrawer, counted, open_rows
-
-if TYPE_CHECKING:
-    from scne.rows import Encoder
+from scne.rows import DataError, FileRows, SampleDrawer, class_codes, counted, open_rows
 
 # Nodes up to which networks are left out in turn and bounds are computed: beyond, that takes minutes.
 MOST_NODES = 4_000
@@ -40,12 +47,11 @@ def has_small_system(model: Regressor) -> bool:
 class TruthRows:
     """Rows in files with the `targets`, in the order of a model's outputs, and how its inputs are made of them.
 
-    The model was fitted on files, with an encoder; on a frame, with `names`; or on an array, by position.
+    The model was fitted on files or a frame, with `names`; or on an array, by position.
     """
 
     files: FileRows
     targets: tuple[str, ...]
-    encoder: "Encoder | None" = None
     names: tuple[str, ...] | None = None
 
     def truth(self, batch: Batch) -> NDArray[np.float64]:
@@ -53,43 +59,40 @@ class TruthRows:
         return numbers(batch, self.targets)
 
     def inputs(self, batch: Batch) -> Inputs:
-        """What the model takes: columns as they are, or numbers, by name where it knows names."""
-        if self.encoder is not None:
-            # As they are in the files, because the model encodes them itself; what tells it nothing was not read.
-            columns = {
-                name: batch.column(name) if name in batch.schema.names else pa.nulls(batch.num_rows)
-                for name in self.encoder.inputs
-            }
-            return pa.table(columns)
-        if self.names is not None:
-            return _table(self.names, numbers(batch, self.names))
-        return numbers(batch, self.files.input_names)
+        """The columns as they are, by name where the model knows names; else numbers."""
+        if self.names is None:
+            return numbers(batch, self.files.input_names)
+        # Columns that said nothing in the fit are not read, but a frame has them.
+        there, gaps = batch.schema.names, pa.nulls(batch.num_rows)
+        return pa.table({name: batch.column(name) if name in there else gaps for name in self.names})
 
 
 @dataclass(frozen=True)
 class JudgedRows:
     """What a model says of rows whose truth is known: of all rows the errors and the share (q,) in their interval.
 
-    Of a sample the inputs, as the model takes them, and truth and predictions (n, q).
+    Of a sample the inputs, as the model takes them and `encoded` (n, d), and truth and predictions (n, q).
     """
 
     evaluation: Evaluation
     coverage: NDArray[np.float64] | None
     sample: Inputs
+    encoded: NDArray[np.float64]
     truth: NDArray[np.float64]
     predictions: NDArray[np.float64]
 
 
-def open_truth(model: Model, path: Path, targets: Sequence[str]) -> TruthRows:
+def open_truth(model: Model, path: Path, targets: Sequence[str], drop_missing_target: bool) -> TruthRows:
     """Open files for a model that was fitted on files, or on arrays and frames.
 
-    `targets` name the columns with the truth; a model that was fitted on files knows them itself.
+    `targets` name the columns with the truth; a model that was fitted on files knows them itself. Rows without one are
+    left out, or refused.
     """
     own_targets = list(model.data_["target_names"]) if hasattr(model, "data_") else []
     names = list(targets) or own_targets
     if not names:
         raise DataError(
-            f"{TARGET} is missing: this model was fitted on arrays or frames and does not know its target's name."
+            f"{TARGET} is missing: this model was fitted on rows in memory and does not know its target's name."
         )
     n_targets = 1 if is_classifier(model) else model.fitted_.n_outputs
     if len(names) != n_targets:
@@ -97,20 +100,31 @@ def open_truth(model: Model, path: Path, targets: Sequence[str]) -> TruthRows:
             f"{TARGET} names {', '.join(map(repr, names))}, but the model needs one for each of its outputs, which are "
             f"{n_targets}."
         )
-    if hasattr(model, "encoder_"):
-        return TruthRows(open_for(model, path, target=names), tuple(names), model.encoder_)
-    columns, kinds = getattr(model, "feature_names_in_", None), label_kinds(model, names)
-    if columns is None:
-        rows = TruthRows(open_rows(path, target=names, kinds=kinds), tuple(names))
-        _check_positions(model, rows.files)
-    else:
-        known_names = tuple(str(name) for name in columns)
-        files = open_rows(path, target=names, groups={"columns": list(known_names)}, kinds=kinds)
-        rows = TruthRows(files, tuple(names), names=known_names)
-    _check_numbers(rows.files, rows.names or rows.files.input_names)
+    columns = getattr(model, "feature_names_in_", None)
+    if columns is not None:
+        files = open_for(model, path, target=names, drop_missing_target=drop_missing_target)
+        return TruthRows(complete_files(files), tuple(names), tuple(map(str, columns)))
+    kinds = label_kinds(model, names)
+    files = open_rows(path, target=names, kinds=kinds, drop_missing_target=drop_missing_target)
+    _check_positions(model, files)
+    _check_numbers(files)
     if not is_classifier(model):
-        check_numeric(rows.files)
-    return rows
+        check_numeric(files)
+    return TruthRows(complete_files(files), tuple(names))
+
+
+def evaluate(model: Model, rows: TruthRows) -> Evaluation | ClassEvaluation:
+    """Errors over all rows, in one pass."""
+    if is_classifier(model):
+        counts, done = ClassSums(len(model.classes_)), 0
+        for batch, shares in predicted_classes(model, rows):
+            counts.add(true_codes(model, rows.files, batch, done), shares)
+            done += batch.num_rows
+        return counts.evaluation()
+    sums = ErrorSums()
+    for batch, outputs in _predicted(model, rows):
+        sums.add(rows.truth(batch), outputs)
+    return sums.evaluation(rows.targets)
 
 
 def judge(
@@ -134,10 +148,12 @@ def judge(
         n_rows += batch.num_rows
     table = drawer.finish().table
     sample = rows.inputs(table)
+    encoded = sample if isinstance(sample, np.ndarray) else file_encoder(model).transform(table)
     return JudgedRows(
         sums.evaluation(rows.targets),
         None if widths is None else covered / n_rows,
         sample,
+        encoded,
         rows.truth(table),
         in_columns(model.predict(sample)),
     )
@@ -145,14 +161,37 @@ def judge(
 
 def _predicted(model: Regressor, rows: TruthRows) -> Iterator[tuple[Batch, NDArray[np.float64]]]:
     """Batches of the files with predictions (n, q)."""
-    if hasattr(model, "encoder_"):
+    if rows.names is not None:
         yield from predict_batches(model, rows.files)
         return
-    for batch in striped(rows.files):
+    for batch in _striped(rows.files):
         yield batch, in_columns(model.predict(rows.inputs(batch)))
 
 
-def striped(files: FileRows) -> Iterator[Batch]:
+def predicted_classes(model: SCNEClassifier, rows: TruthRows) -> Iterator[tuple[Batch, NDArray[np.float64]]]:
+    """Batches of the files with probabilities (n, K)."""
+    if rows.names is not None:
+        yield from probability_batches(model, rows.files)
+        return
+    for batch in _striped(rows.files):
+        yield batch, model.predict_proba(rows.inputs(batch))
+
+
+def true_codes(model: SCNEClassifier, files: FileRows, batch: Batch, start: int) -> NDArray[np.intp]:
+    """The classes of a batch, whose first row is `start`, by their places; a label that is no class is refused."""
+    (name,) = files.target_names
+    column = batch.column(name)
+    codes = class_codes(column, model.classes_.tolist(), name, files.path)
+    if len(codes) and codes.min() < 0:
+        row = int(np.argmin(codes))
+        raise DataError(
+            f"The target column {name!r} holds the label {column[row].as_py()!r} in {files.place(start + row)}, which "
+            "is no class of the model; leave such rows out."
+        )
+    return codes
+
+
+def _striped(files: FileRows) -> Iterator[Batch]:
     """Batches of files, announced as rows that are predicted."""
     total = files.count_rows()
     step, done = stripe_rows(total), 0
@@ -160,10 +199,6 @@ def striped(files: FileRows) -> Iterator[Batch]:
         yield batch
         done += batch.num_rows
         announce("predicting", -(-done // step), -(-total // step), total)
-
-
-def _table(names: Sequence[str], values: NDArray[np.float64]) -> pa.Table:
-    return pa.table([pa.array(column) for column in values.T], names=list(names))
 
 
 def _check_positions(model: Model, files: FileRows) -> None:
@@ -174,8 +209,8 @@ def _check_positions(model: Model, files: FileRows) -> None:
         )
 
 
-def _check_numbers(files: FileRows, names: Sequence[str]) -> None:
-    for name in names:
+def _check_numbers(files: FileRows) -> None:
+    for name in files.input_names:
         kind = files.schema.field(name).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
             raise DataError(

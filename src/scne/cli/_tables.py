@@ -38,31 +38,43 @@ def print_summary(summary: ModelSummary, path: Path, as_json: bool, paragraph: s
         facts = {"model": str(path), **asdict(summary), "notes": list(notes), "summary": paragraph}
         print_json(facts)
         return
-    console = open_console()
     for note in notes:
         print_text(note)
-    table = open_table()
-    table.add_column("network", overflow="fold")
-    for heading in ("columns", "nodes", "train", "held out"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("stopped because", overflow="fold")
-    for group in summary.groups:
-        errors = [f"{e:.4f}" if e is not None else "—" for e in (group.training_error, group.validation_error)]
-        # Names may hold brackets, which are no markup.
-        name, reason = escape(printable(group.name)), escape(str(group.stop_reason or "—"))
-        table.add_row(name, str(group.n_columns), str(group.n_nodes), *errors, reason)
-    console.print(table)
     lines = {
         "model": f"{path} ({summary.estimator}, {summary.n_parameters:,} parameters, {summary.n_bytes:,} bytes)",
         "target": ", ".join(summary.target_names or []) or "—",
         **({} if summary.classes is None else {"classes": _listed(summary.classes)}),
-        "lambda": "—" if summary.decorrelation is None else f"{summary.decorrelation:.5g}",
-        "ridge": ", ".join(f"{value:.3g}" for value in dict.fromkeys(summary.ridge or [])) or "—",
-        "error": "—" if summary.training_error is None else f"{summary.training_error:.4f} of the target's scale",
-        "solver": f"{summary.solver}: {summary.status}",
     }
     for name, text in lines.items():
         print_text(f"{name:<8} {printable(text)}")
+    print_networks(summary, paragraph)
+
+
+def print_networks(summary: ModelSummary, paragraph: str, details: Sequence[str] = ()) -> None:
+    """The networks, what was chosen for them, sentences on details, and a paragraph on what the fit did."""
+    console = open_console()
+    # Errors of several targets together have no unit but that of the scaled ones.
+    scale = summary.target_scale[0] if len(summary.target_scale) == 1 else 1.0
+    table = open_table()
+    table.add_column("network", overflow="fold")
+    for heading in ("columns", "nodes", "training error", "validation error"):
+        table.add_column(heading, justify="right")
+    for group in summary.groups:
+        errors = [f"{e * scale:.4g}" if e is not None else "—" for e in (group.training_error, group.validation_error)]
+        # Names may hold brackets, which are no markup.
+        table.add_row(escape(printable(group.name)), str(group.n_columns), str(group.n_nodes), *errors)
+    console.print(table)
+    unit = "in the target's units" if len(summary.target_scale) == 1 else "in units of the scaled targets"
+    console.print(f"Errors of each network by itself, as its search left it, {unit}.", markup=False)
+    lines = {
+        "lambda": "—" if summary.decorrelation is None else f"{summary.decorrelation:.5g}",
+        "ridge": ", ".join(f"{value:.3g}" for value in dict.fromkeys(summary.ridge or [])) or "—",
+        "solver": summary.solver or "—",
+    }
+    for name, text in lines.items():
+        print_text(f"{name:<8} {printable(text)}")
+    for sentence in details:
+        console.print(f"\n{printable(sentence)}", markup=False)
     # A paragraph is read, not cut into fields: it is wrapped to the terminal.
     console.print(f"\n{printable(paragraph)}", markup=False)
 

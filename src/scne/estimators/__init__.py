@@ -8,7 +8,8 @@ from scne.estimators._dnne import DNNERegressor
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
 from scne.estimators._scne import SCNERegressor
-from scne.estimators.inputs._files import predict_batches
+from scne.estimators.inputs._complete_files import complete_files
+from scne.estimators.inputs._known_files import file_encoder, label_kinds, open_known, predict_batches
 from scne.explain import ErrorRises, GroupImportances, PermutationImportances, error_decomposition
 from scne.fitting import Checkpoint, CheckpointError, Member, PredictionInterval, half_widths
 from scne.passes import ClusterError, ScneConvergenceWarning, ScneWarning, without_password
@@ -44,10 +45,14 @@ __all__ = [
     "SCNRegressor",
     "ScneConvergenceWarning",
     "ScneWarning",
+    "complete_files",
     "describe_model",
     "error_decomposition",
+    "file_encoder",
     "half_widths",
+    "label_kinds",
     "load_model",
+    "open_known",
     "predict_batches",
     "save_model",
     "without_password",

@@ -12,15 +12,17 @@ from sklearn.utils.validation import check_is_fitted
 from scne.estimators._leaving import Leaving
 from scne.estimators._scne import SCNERegressor
 from scne.estimators._scores import scored
+from scne.estimators.inputs._complete_files import complete_files
 from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
-from scne.estimators.inputs._files import predict_batches
-from scne.estimators.inputs._labelled import KnownClasses, label_codes, later_labelled_rows
+from scne.estimators.inputs._known_files import file_outputs, opened, predict_batches
+from scne.estimators.inputs._labelled import KnownClasses, check_label_column, label_codes, later_labelled_rows
 from scne.estimators.inputs._labels import labels_like
 from scne.estimators.inputs._lazy import predict_lazily
 from scne.estimators.inputs._rows_to_shuffle import refuse_collections, rows_to_shuffle
 from scne.estimators.inputs._types import RandomState, Table
 from scne.explain import Measure, PermutationImportances, permutation_importances
 from scne.fitting import (
+    ClassScores,
     FittedNetworks,
     ProbabilityMap,
     check_integer,
@@ -44,6 +46,7 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
     classes_: np.ndarray
     regressor_: SCNERegressor
     probability_map_: ProbabilityMap
+    held_out_scores_: ClassScores | None
 
     @property
     def fitted_(self) -> FittedNetworks:
@@ -109,6 +112,10 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
         """
         return self._said(X, probabilities, "predict_proba", (len(self._fitted_classes()),))
 
+    def __call__(self, X: Table) -> Array:
+        """The same as `predict_proba`, for tools that explain any function, such as ``shap.Explainer(model, X)``."""
+        return self.predict_proba(X)
+
     def predict_log_proba(self, X: Table) -> Array:
         """Natural logarithms of `predict_proba`."""
         found = self.predict_proba(X)
@@ -131,6 +138,7 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
         """
         from sklearn.metrics import accuracy_score
 
+        X = opened(self, X, with_targets=True)
         check_is_fitted(self)
         if is_file_rows(X):
             return self._accuracy_on_files(X, y, sample_weight)
@@ -191,7 +199,7 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
         refuse_collections(X, y, sample_weight)
         generator = check_random_state(random_state)
         known = KnownClasses(self.classes_, column=self._label_column())
-        given = later_labelled_rows(GivenRows(X, y, sample_weight), known)
+        given = later_labelled_rows(GivenRows(opened(self, X, with_targets=True), y, sample_weight), known)
         rows = rows_to_shuffle(self.regressor_, given.X, given.y, given.sample_weight, max_rows, generator)
         measure, threads = Measure("log loss", self._log_loss), check_threads(self.n_jobs)
         return permutation_importances(self.fitted_, rows, n_repeats, generator, threads, measure)
@@ -221,11 +229,11 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
         dtype: Any = np.float64,
     ) -> Array:
         """What is made of the scores (n, K) of rows: at once, batch by batch, or later by Dask."""
-        scores = self.probability_map_.scores
+        scores, X = self.probability_map_.scores, opened(self, X)
         if is_dask_collection(X):
             return predict_lazily(self, X, method, widths, dtype)
         if is_file_rows(X):
-            return np.concatenate([say(scores(outputs)) for _, outputs in predict_batches(self, X)])
+            return np.concatenate([say(scores(outputs)) for outputs in file_outputs(self, X)])
         return say(scores(self._outputs(check_prediction_inputs(self, X, self.fitted_.columns))))
 
     def _outputs(self, inputs: Array) -> Array:
@@ -235,8 +243,9 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
     def _accuracy_on_files(self, files: "FileRows", y: Array | None, sample_weight: Array | None) -> float:
         if y is not None or sample_weight is not None:
             raise ValueError("y or sample_weight was passed beside rows in files; open_rows names both columns.")
+        check_label_column(files, self._label_column())
         right, total = 0.0, 0.0
-        for batch, outputs in predict_batches(self, files):
+        for batch, outputs in predict_batches(self, complete_files(files)):
             found = label_codes(files, batch, self.classes_)
             hits = self.probability_map_.scores(outputs).argmax(axis=1) == found.codes
             right += float(found.weights @ hits)

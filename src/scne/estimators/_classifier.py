@@ -14,11 +14,12 @@ from scne.estimators._learning_on import check_forgetting, sums_are_kept
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._scne import SCNERegressor
 from scne.estimators.inputs._data import GivenRows, all_or_nothing
+from scne.estimators.inputs._known_files import opened
 from scne.estimators.inputs._labelled import KnownClasses, labelled_rows, later_labelled_rows
 from scne.estimators.inputs._labels import class_weighting, in_proportion, stated_classes
 from scne.estimators.inputs._later_rows import later_rows
 from scne.estimators.inputs._types import ClassWeight, Groups, MemberWeights, RandomState, Ridge, Table
-from scne.fitting import NotHeldError, ProbabilityMap, fit_map
+from scne.fitting import NotHeldError, ProbabilityMap, class_scores, fit_map, probabilities
 from scne.rows import UNIT_SCALE, WeightScale, codes_of_targets, to_numpy
 
 if TYPE_CHECKING:
@@ -72,8 +73,9 @@ class SCNEClassifier(ClassPredictions):
         Fitted to the indicators of the classes.
     probability_map_ : ProbabilityMap
         `slopes` a and c, `biases` b, and `n_rows`, the held-out rows that they come from (None: rows of the fit).
+    held_out_scores_ : ClassScores or None
+        Accuracy and log loss on held-out rows; None without such rows, and once later rows or nodes have come.
     feature_importances_ : ndarray of shape (n_features_in_,)
-
     class_weights_ : ndarray of shape (n_classes,)
         What a row of each class counts, times its sample weight.
 
@@ -202,6 +204,7 @@ class SCNEClassifier(ClassPredictions):
         self.n_features_in_ = regressor.n_features_in_
         if hasattr(regressor, "feature_names_in_"):
             self.feature_names_in_ = regressor.feature_names_in_
+        self.held_out_scores_ = None
         if held_out is None:
             self.probability_map_ = self._map_of_seen(rows.given)
             return self
@@ -213,7 +216,10 @@ class SCNEClassifier(ClassPredictions):
         else:
             counted = held_out.rows.weights
             weights = in_proportion(codes, None if counted is None else to_numpy(counted), rows.totals)
-        self.probability_map_ = fit_map(to_numpy(held_out.outputs), codes, weights)
+        outputs = to_numpy(held_out.outputs)
+        self.probability_map_ = fit_map(outputs, codes, weights)
+        shares = probabilities(self.probability_map_.scores(outputs))
+        self.held_out_scores_ = class_scores(shares, codes, weights)
         return self
 
     @available_if(sums_are_kept)
@@ -270,8 +276,9 @@ class SCNEClassifier(ClassPredictions):
                 f"{self.classes_.tolist()!r:.200}; later calls cannot change them."
             )
         known = self._known_classes(self.fitted_.weight_scale or UNIT_SCALE)
-        later = later_labelled_rows(GivenRows(X, y, sample_weight), known)
+        later = later_labelled_rows(GivenRows(opened(self, X, with_targets=True), y, sample_weight), known)
         self.regressor_.partial_fit(later.X, later.y, later.sample_weight, forgetting=forgetting)
+        self.held_out_scores_ = None
         return self
 
     def add_nodes(self, n: int, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -294,8 +301,10 @@ class SCNEClassifier(ClassPredictions):
         self
         """
         check_is_fitted(self)
-        later = later_labelled_rows(GivenRows(X, y, sample_weight), self._known_classes(None))
+        given = GivenRows(opened(self, X, with_targets=True), y, sample_weight)
+        later = later_labelled_rows(given, self._known_classes(None))
         self.regressor_.add_nodes(n, later.X, later.y, later.sample_weight)
+        self.held_out_scores_ = None
         return self
 
     def _known_classes(self, scale: WeightScale | None) -> KnownClasses:

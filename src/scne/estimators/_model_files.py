@@ -113,7 +113,9 @@ def to_content(model: Any, scne_version: str, with_system: bool) -> Content:
     if name in CLASSIFIERS:
         inner = to_content(model.regressor_, scne_version, with_system)
         weights = getattr(model, "class_weights_", None) if model.class_weight is not None else None
-        document, tensors = store_classifier(StoredClassifier(model.classes_, model.probability_map_, weights))
+        document, tensors = store_classifier(
+            StoredClassifier(model.classes_, model.probability_map_, weights, model.held_out_scores_)
+        )
         return Content(inner.document | {"estimator": _parameters(model, name)} | document, inner.tensors | tensors)
     fitted = model.fitted_
     if fitted.columns.n_columns > MOST_COLUMNS:
@@ -159,6 +161,7 @@ def from_content(content: Content) -> Any:
         check_class_weight(classifier.class_weight)
         stored = read_classifier(document, shelf, fitted.n_outputs)
         classifier.classes_, classifier.probability_map_ = stored.classes, stored.mapping
+        classifier.held_out_scores_ = stored.scores
         if stored.class_weights is not None:
             classifier.class_weights_ = stored.class_weights
         elif classifier.class_weight is None:

@@ -81,6 +81,8 @@ class ModelSummary:
     target_names : tuple of str or None
     encoder : str or None
         Its encoder in a few words.
+    target_scale : tuple of float
+        One per output: a unit of the scaled target in units of the target.
     classes : tuple or None
         Of a classifier, in their order.
     """
@@ -101,6 +103,7 @@ class ModelSummary:
     n_outputs: int
     target_names: tuple[str, ...] | None
     encoder: str | None
+    target_scale: tuple[float, ...]
     classes: tuple[Any, ...] | None = None
 
     @property
@@ -163,6 +166,7 @@ def _summary(named: Any, n_bytes: int) -> ModelSummary:
         n_outputs=fitted.n_outputs,
         target_names=_target_names(columns.data),
         encoder=None if encoder is None else str(encoder),
+        target_scale=tuple(fitted.target_scaling.scale.tolist()),
         classes=tuple(named.classes_.tolist()) if isinstance(named, SCNEClassifier) else None,
     )
 

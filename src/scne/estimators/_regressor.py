@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._attributes import FittedAttributes
 from scne.estimators._leaving import Leaving
-from scne.estimators._scores import scored
+from scne.estimators._scores import ScoredRegressor
+from scne.estimators.inputs._complete_files import complete_files
 from scne.estimators.inputs._data import (
     GivenRows,
     all_or_nothing,
@@ -24,7 +25,8 @@ from scne.estimators.inputs._data import (
     is_dask_collection,
     is_file_rows,
 )
-from scne.estimators.inputs._files import check_numeric_targets, predict_files
+from scne.estimators.inputs._files import check_numeric_targets
+from scne.estimators.inputs._known_files import file_outputs, opened
 from scne.estimators.inputs._lazy import predict_lazily
 from scne.estimators.inputs._rows_to_shuffle import rows_to_shuffle
 from scne.estimators.inputs._types import RandomState, Table
@@ -62,7 +64,7 @@ if TYPE_CHECKING:
     from scne.rows import FileRows
 
 
-class FittedRegressor(FittedAttributes, Leaving, MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
+class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMixin, BaseEstimator, ABC):
     """Base of the networks and the ensembles: a shell around `FittedNetworks`."""
 
     device: str | None
@@ -154,6 +156,11 @@ class FittedRegressor(FittedAttributes, Leaving, MultiOutputMixin, RegressorMixi
             memory = None
             if files and given.X.target_names and not engine.on_device:
                 memory = self._memory_plan(given.X, engine.n_threads)
+            if files:
+                complete = complete_files(given.X, given.client)
+                if memory is not None and complete is not given.X:
+                    memory = self._memory_plan(complete, engine.n_threads)
+                given = replace(given, X=complete)
             if kept is not None and files:
                 kept.begin(fit_identity(self, given.X))
             data = check_training_data(self, given, template.search_rows, seed, kept, engine, memory)
@@ -191,7 +198,8 @@ class FittedRegressor(FittedAttributes, Leaving, MultiOutputMixin, RegressorMixi
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, or rows in files
+        X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, rows in files, or a path
+            A file, or a folder of files, is read as those of the fit were, by the names of the columns.
         interval : float in (0, 1) or None, default=None
             Also give an interval around every prediction that a share of `interval` of new rows lie in, each output
             for itself. It rests on rows that the fit held out (X_val, or `validation_fraction`), by split conformal
@@ -221,34 +229,20 @@ class FittedRegressor(FittedAttributes, Leaving, MultiOutputMixin, RegressorMixi
         if interval is not None:
             widths = half_widths(self.calibration_, interval)
             return around(self.predict(X), widths, flat)
+        X = opened(self, X)
         if is_dask_collection(X):
             return predict_lazily(self, X, widths=() if flat else (self.n_outputs_,))
         if is_file_rows(X):
-            outputs = predict_files(self, X)
+            outputs = np.concatenate(list(file_outputs(self, X)))
         else:
             inputs = check_prediction_inputs(self, X, self.fitted_.columns)
             with open_engine(self.device, "float64", self.n_jobs, X) as engine:
                 outputs = self.fitted_.outputs(inputs, engine)
         return outputs[:, 0] if flat else outputs
 
-    def score(self, X: Table, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> float:
-        """R^2, the share of the variance of y that predictions explain; the mean over the outputs when y has several.
-
-        Parameters
-        ----------
-        X : array-like, data frame or tensor of shape (n_rows, n_columns)
-        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-            A tensor, or not, whatever X is.
-        sample_weight : array-like of shape (n_rows,), optional
-
-        Returns
-        -------
-        float
-        """
-        from sklearn.metrics import r2_score
-
-        found = scored(r2_score, self.predict, X, y, sample_weight)
-        return super().score(X, y, sample_weight) if found is None else found
+    def __call__(self, X: Table) -> Array:
+        """The same as `predict`, for tools that explain any function, such as ``shap.Explainer(model, X)``."""
+        return self.predict(X)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from scne.estimators._learning_on import LearningRegressor
 from scne.estimators._network import NetworkRegressor, shared_template
 from scne.estimators._scn import SCNRegressor
 from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
-from scne.estimators.inputs._groups import given_groups
+from scne.estimators.inputs._groups import given_groups, warn_of_unseen
 from scne.estimators.inputs._types import Groups, MemberWeights, RandomState, Ridge, Table
 from scne.fitting import (
     MATRIX_FREE,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class SCNERegressor(EnsembleAttributes, LearningRegressor):
-    """An ensemble of networks, one per group of columns, that are decorrelated by negative correlation learning.
+    """An ensemble of networks that are decorrelated by negative correlation learning.
 
     The output is the mean (1/M) sum_m H_m b_m of M networks (Eq. (10); `member_weights` for others than 1/M). Their
     hidden layers are found one by one, each on its own
@@ -58,13 +58,14 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         `scope` may be mappings from the groups' names as well. Its device, precision, n_jobs and random_state are not
         used: the ensemble has its own.
     groups : mapping of name to columns, list of column lists, or None, default=None
-        Columns of each network, by name, position or slice; groups may overlap. None gives `n_estimators` networks on
-        all columns.
+        Which columns belong together, by name, pattern (``"gas_*"``), position or slice; groups may overlap. What they
+        do, `networks` says. Of rows in files `scne.open_rows` knows the groups.
     n_estimators : int, default=6
-        Networks when groups is None.
+        Networks, unless there is one for each group.
     networks : {"across", "per group"}, default="across"
-        With groups: "per group" gives every group a network of its own, as in the paper. "across" gives `n_estimators`
-        networks that look at all columns; the groups then name what `permutation_importances` tells apart. A sum of
+        With groups: "per group" gives every group a network of its own, as in the paper; of columns in no group, which
+        no network sees then, a warning tells. "across" gives `n_estimators` networks that look at all columns, those in
+        no group as well; the groups then name what `permutation_importances` tells apart. A sum of
         networks on separate groups cannot see that one group matters more when another has a certain value; networks
         across the groups can.
     trend : {"judged", "linear", "none"}, default="judged"
@@ -280,6 +281,8 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         if groups is None and self.groups is not None:
             groups = given_groups(self.groups, data)
         named = {} if groups is None else {group.name: group.columns for group in groups}
+        if groups is not None and self.networks == "per group":
+            warn_of_unseen(groups, data)
         if groups is None or self.networks == "across":
             groups = all_columns(data.rows.n_columns, self.n_estimators, "network")
         names = list(map(attrgetter("name"), groups))

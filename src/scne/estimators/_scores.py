@@ -1,16 +1,26 @@
-"""Scores of predictions whose rows, targets or weights are arrays of other libraries.
+"""Scores of predictions for files, and where rows, targets or weights are arrays of other libraries.
 
 scikit-learn's measures take what NumPy can read, and NumPy cannot read what is on a GPU. Predictions, targets and
 weights are a few numbers for each row, so they are brought here; the rows themselves stay where they are.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
-from scne.estimators.inputs._data import is_dask_collection
+from scne.estimators.inputs._complete_files import complete_files
+from scne.estimators.inputs._data import is_dask_collection, is_file_rows
+from scne.estimators.inputs._known_files import check_targets, opened, predict_batches
+from scne.estimators.inputs._types import Table
 from scne.rows import Array, is_foreign, to_numpy
+
+if TYPE_CHECKING:
+    from scne.estimators._regressor import FittedRegressor
+    from scne.rows import FileRows
 
 
 def scored(
@@ -49,3 +59,49 @@ def scored(
 def _here(values: Array) -> Any:
     # NumPy computes what Dask has only promised.
     return to_numpy(values) if is_foreign(values) else np.asarray(values) if is_dask_collection(values) else values
+
+
+def scored_files(measure: Callable[..., float], model: "FittedRegressor", files: "FileRows") -> float:
+    """What a measure of scikit-learn says of predictions for files, beside the targets and weights that they hold."""
+    from scne.rows import numbers
+
+    check_is_fitted(model)
+    check_targets(model, files)
+    weight = [] if files.weight_name is None else [files.weight_name]
+    names = [*files.target_names, *weight]
+    pieces = [
+        np.column_stack([outputs, *(numbers(batch.column(name)) for name in names)])
+        for batch, outputs in predict_batches(model, complete_files(files))
+    ]
+    rows = np.concatenate(pieces)
+    q = len(files.target_names)
+    return float(measure(rows[:, q : 2 * q], rows[:, :q], sample_weight=rows[:, -1] if weight else None))
+
+
+class ScoredRegressor(RegressorMixin):
+    """A regressor whose predictions can be scored wherever the rows are."""
+
+    def score(self, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
+        """R^2, the share of the variance of y that predictions explain; the mean over the outputs when y has several.
+
+        Parameters
+        ----------
+        X : array-like, data frame or tensor of shape (n_rows, n_columns), rows in files, or a path
+            Files hold their own targets and weights; a path needs a model that was fitted on files.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            A tensor, or not, whatever X is; None for files.
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+        """
+        from sklearn.metrics import r2_score
+
+        X = opened(self, X, with_targets=True)
+        if is_file_rows(X):
+            if y is not None or sample_weight is not None:
+                raise ValueError("y or sample_weight was passed beside rows in files; open_rows names both columns.")
+            return scored_files(r2_score, self, X)
+        found = scored(r2_score, self.predict, X, y, sample_weight)
+        return super().score(X, y, sample_weight) if found is None else found

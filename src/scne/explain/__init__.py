@@ -1,6 +1,7 @@
 """What a fitted model says of itself: importances, the parts of its error, a paragraph in words."""
 
 from scne.explain._decomposition import error_decomposition
+from scne.explain._effects import LevelEffect, NumberEffect, level_effect, number_effect
 from scne.explain._group_importances import GroupImportances, group_importances
 from scne.explain._paragraph import Described, paragraph
 from scne.explain._permutation import ErrorRises, Measure, PermutationImportances, permutation_importances
@@ -10,10 +11,14 @@ __all__ = [
     "Described",
     "ErrorRises",
     "GroupImportances",
+    "LevelEffect",
     "Measure",
+    "NumberEffect",
     "PermutationImportances",
     "error_decomposition",
     "group_importances",
+    "level_effect",
+    "number_effect",
     "paragraph",
     "permutation_importances",
     "shares",

@@ -65,10 +65,12 @@ def _networks(model: FittedNetworks, about: Described) -> str:
     sizes = [member.layer.n_nodes for member in model.members]
     if not about.ensemble:
         return f"It is one network of {counted(sizes[0], 'hidden node')}{how}."
-    if len(sizes) <= _NAMED:
+    if min(sizes) == max(sizes):
+        each = f"{sizes[0]} each"
+    elif len(sizes) <= _NAMED:
         each = ", ".join(f"{member.name}: {member.layer.n_nodes}" for member in model.members)
     else:
-        each = f"{min(sizes)} to {max(sizes)} each" if min(sizes) < max(sizes) else f"{sizes[0]} each"
+        each = f"{min(sizes)} to {max(sizes)} each"
     return f"It holds {counted(len(sizes), 'network')} with {sum(sizes):,} hidden nodes in all ({each}){how}."
 
 
@@ -83,8 +85,8 @@ def _stops(model: FittedNetworks, about: Described) -> str:
     if len(reasons) == 1:
         words = f"Building stopped because {next(iter(reasons))}"
     else:
-        stopped = [f"of {count} because {reason}" for reason, count in reasons.most_common()]
-        words = f"Building stopped {listed(stopped)}"
+        stopped = [f"{counted(count, 'network')} stopped because {reason}" for reason, count in reasons.most_common()]
+        words = listed(stopped)
     if built > kept:
         words += f"; of {built:,} nodes {kept:,} were kept, up to the least error on held-out rows"
     tuned = " All nodes of a network were then tuned together." if about.tuned else ""
@@ -151,17 +153,31 @@ def _errors(model: FittedNetworks, about: Described) -> str:
         choice = training = None
     unit = "" if model.n_outputs > 1 else " in units of y"
     fitted = "" if training is None else f"; on the rows of the fit it is {_in_units(model, training)}"
+    others = _baselines(model)
     if choice is not None:
         error = _in_units(model, np.sqrt(_chosen_score(choice)))
         blind = _searches(model) and choice.criterion != "held-out rows"
         doubt = ", or larger, because the nodes were chosen on the same rows" if blind else ""
-        return f"The root mean squared error to expect on new rows is about {error}{unit}{doubt}{fitted}."
+        return f"The root mean squared error to expect on new rows is about {error}{unit}{doubt}{fitted}.{others}"
     if errors is not None:
         scaled = np.sqrt(np.square(errors.errors / model.target_scaling.scale).mean())
-        return f"The root mean squared error on held-out rows is {_in_units(model, scaled)}{unit}{fitted}."
+        return f"The root mean squared error on held-out rows is {_in_units(model, scaled)}{unit}{fitted}.{others}"
     if training is None:
         return ""
     return f"The root mean squared error on its own rows is {_in_units(model, training)}{unit}."
+
+
+def _baselines(model: FittedNetworks) -> str:
+    """What simpler models would do."""
+    errors = model.held_out_errors
+    if errors is None:
+        return ""
+
+    def together(each: NDArray[np.float64]) -> str:
+        return _in_units(model, float(np.sqrt(np.square(each / model.target_scaling.scale).mean())))
+
+    line = "" if errors.linear is None else f"{together(errors.linear)} for a linear model and "
+    return f" On held-out rows it would be {line}{together(errors.mean)} for the mean alone."
 
 
 def _training_error(model: FittedNetworks, about: Described) -> float | None:
@@ -220,7 +236,7 @@ def _columns(model: FittedNetworks, about: Described) -> str:
     names = names or [f"column {place}" for place in range(len(shares))]
     order = [place for place in np.argsort(-shares, kind="stable")[:_MOST_IMPORTANT] if shares[place] >= _WORTH_NAMING]
     named = [f"{names[place]} ({100 * shares[place]:.0f} %)" for place in order]
-    return f"What moves its output most is {listed(named)}." if named else ""
+    return f"Most influential: {listed(named)}." if named else ""
 
 
 def _solver(model: FittedNetworks, about: Described) -> str:

@@ -1,5 +1,6 @@
 """From checked rows to a fitted model, step by step."""
 
+from scne.fitting._baselines import HeldOutErrors
 from scne.fitting._building import DrawnPlan, NetworkPlan
 from scne.fitting._calibration import MOST_ERRORS, HeldOutOutputs, PredictionInterval, around, half_widths
 from scne.fitting._checkpoint import Checkpoint, Form, check_fixed_seed, keeping
@@ -22,6 +23,7 @@ from scne.fitting._checks import (
     refuse_masks,
     refuse_unfit_arrays,
 )
+from scne.fitting._class_scores import ClassScores, class_scores
 from scne.fitting._engines import placed
 from scne.fitting._fit import Fit, fit_networks
 from scne.fitting._fitted import (
@@ -59,7 +61,7 @@ from scne.fitting._probabilities import (
     probabilities,
 )
 from scne.fitting._training import TrainingData
-from scne.fitting._trend import Trend
+from scne.fitting._trend import Trend, learn_line
 from scne.fitting._updating import LaterRows, reweighted, updated
 from scne.fitting._weights import (
     MATRIX_FREE,
@@ -88,6 +90,7 @@ __all__ = [
     "BlockStatistics",
     "Checkpoint",
     "CheckpointError",
+    "ClassScores",
     "Columns",
     "DrawnPlan",
     "Fit",
@@ -95,6 +98,7 @@ __all__ = [
     "FittedNetworks",
     "FittedTrend",
     "Form",
+    "HeldOutErrors",
     "HeldOutOutputs",
     "HeldOutSums",
     "LaterRows",
@@ -124,6 +128,7 @@ __all__ = [
     "check_threads",
     "check_weight_settings",
     "checked_member_weights",
+    "class_scores",
     "combined_statistics",
     "decisions",
     "fit_identity",
@@ -132,6 +137,7 @@ __all__ = [
     "grown",
     "half_widths",
     "keeping",
+    "learn_line",
     "mean_output",
     "open_engine",
     "physical_memory",

@@ -47,6 +47,16 @@ class PredictionInterval(NamedTuple):
     lower: Array
     upper: Array
 
+    @property
+    def ndim(self) -> int:
+        """None, as these are three arrays; `TransformedTargetRegressor`, which takes them for one, is told so."""
+        raise AttributeError(
+            "A PredictionInterval holds three arrays (prediction, lower, upper) and has no ndim. "
+            "TransformedTargetRegressor cannot pass it on; ask the regressor inside, as in "
+            "model.regressor_.predict(X, interval=0.9), and bring each of the three back with "
+            "model.transformer_.inverse_transform(values.reshape(-1, 1))."
+        )
+
 
 class HeldOutOutputs(NamedTuple):
     """What weights that have not seen some rows say of them.

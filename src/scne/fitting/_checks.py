@@ -2,7 +2,6 @@
 
 import logging
 import os
-import sys
 from collections.abc import Iterable, Sequence, Sized
 from contextlib import suppress
 from numbers import Integral, Real
@@ -14,14 +13,6 @@ from scne.passes import DeviceEngine, Engine, ThreadEngine, available_threads
 from scne.rows import MOST, Array, ColumnStatistics, is_foreign, namespace_of
 
 _log = logging.getLogger("scne")
-
-
-def users_stacklevel() -> int:
-    """The `stacklevel` with which a warning points at the line outside this package that led to it."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "scne":
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def check_choice(name: str, value: object, allowed: Sequence[str]) -> str:

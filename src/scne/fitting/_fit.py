@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.fitting._baselines import held_out_errors
 from scne.fitting._calibration import HeldOutOutputs, held_out_outputs, kept_errors, with_trend
 from scne.fitting._checkpoint import Checkpoint
 from scne.fitting._checks import BASIS_BYTES, check_gram_fits
@@ -69,7 +70,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
     fitted_places = None if held_out_places is None else other_places(data.search.n_rows, held_out_places)
     has_held_out = not plan.weights.matrix_free and (data.watched is not None or held_out_places is not None)
 
-    trend = None
+    searched, trend, line = data.search, None, None
     if plan.trend == "linear" or (plan.trend == "judged" and not has_held_out):
         trend = learn_trend(data.search, fitted_places)
         data = without_trend(data, trend)
@@ -112,11 +113,12 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         blend = blended(held_out, target_scaling, data.search, fitted_places)
         if blend.trend is not None:
             part = FittedTrend("blended", blend.trend, blend.share, target_scaling.shift)
-        target_scaling, held_out = blend.target_scaling, blend.held_out
+        target_scaling, held_out, line = blend.target_scaling, blend.held_out, blend.line
 
     errors = None
     if held_out is not None:
         errors = kept_errors(held_out.outputs - held_out.rows.targets, held_out.rows.weights)
+        held_out = held_out if trend is None else with_trend(held_out, trend)
     networks = FittedNetworks(
         columns=Columns(
             data.rows.n_columns,
@@ -125,6 +127,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
             data.flat_target,
             data.encoder,
             means=site.means if data.encoder is None else None,
+            statistics=None if data.statistics is None else data.statistics[0],
         ),
         members=members,
         solved=solved,
@@ -135,8 +138,9 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         calibration=None if errors is None else RunningErrors(errors, len(errors)),
         n_rows=data.rows.n_rows,
         weight_scale=data.weight_scale,
+        held_out_errors=None if held_out is None else held_out_errors(held_out, searched, fitted_places, line),
     )
-    return Fit(networks, held_out if held_out is None or trend is None else with_trend(held_out, trend))
+    return Fit(networks, held_out)
 
 
 def build_members(plan: FitPlan, site: "BuildingSite") -> tuple[Member, ...]:

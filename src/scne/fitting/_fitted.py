@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.fitting._baselines import HeldOutErrors
 from scne.fitting._members import Member, mean_output, member_outputs
 from scne.fitting._trend import Trend
 from scne.fitting._weights import SolvedWeights
 from scne.ncl import EnsembleSystem, mean_factors
 from scne.networks import HiddenLayer
 from scne.passes import Engine
-from scne.rows import Array, ColumnScaling, WeightScale
+from scne.rows import Array, ColumnScaling, ColumnStatistics, WeightScale
 
 if TYPE_CHECKING:
     from scne.rows import Encoder
@@ -37,6 +38,8 @@ class Columns:
         Of a fit on files: the names of the targets, and the rows of the search where memory was short.
     means : ndarray of shape (n_columns,) or None
         Of the columns, without an encoder: they stand for numbers that are missing in later rows. None in older files.
+    statistics : ColumnStatistics or None
+        Of the encoded columns over all rows of a fit on files; model files do not keep them.
     """
 
     n_columns: int
@@ -46,6 +49,7 @@ class Columns:
     encoder: "Encoder | None" = None
     data: dict[str, Any] | None = None
     means: NDArray[np.float64] | None = None
+    statistics: ColumnStatistics | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +152,8 @@ class FittedNetworks:
         How weights became numbers of rows; None without weights.
     memory_note : str or None
         A sentence on a search that had to be shortened.
+    held_out_errors : HeldOutErrors or None
+        Of the fit, a mean and a linear model on the rows that the fit held out; None once the weights are others.
     """
 
     columns: Columns
@@ -161,6 +167,7 @@ class FittedNetworks:
     n_rows: int | None
     weight_scale: WeightScale | None = None
     memory_note: str | None = None
+    held_out_errors: HeldOutErrors | None = None
 
     @property
     def n_outputs(self) -> int:

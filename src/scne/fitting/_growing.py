@@ -84,6 +84,7 @@ def grown(
         calibration=None if errors is None else RunningErrors(errors, len(errors)),
         n_rows=rows.rows.n_rows,
         weight_scale=rows.weight_scale,
+        held_out_errors=None,
     )
 
 

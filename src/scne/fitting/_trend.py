@@ -243,12 +243,15 @@ class Blend(NamedTuple):
         The ensemble's, with the constants of both.
     held_out : HeldOutOutputs
         What both together say of the held-out rows.
+    line : array of shape (n, q)
+        What a trend that has not seen these rows says of them.
     """
 
     share: NDArray[np.float64]
     trend: Trend | None
     target_scaling: ColumnScaling
     held_out: "HeldOutOutputs"
+    line: Array
 
 
 def blended(
@@ -272,7 +275,7 @@ def blended(
     said += like(constant, said)
     share = network_share(held_out.rows.targets, held_out.outputs, said, held_out.rows.weights)
     if (share == 1).all():
-        return Blend(share, None, target_scaling, held_out)
+        return Blend(share, None, target_scaling, held_out, said)
     trend, constant = learn_line(searched)
     outputs = like(share, said) * held_out.outputs + like(1.0 - share, said) * said
     return Blend(
@@ -280,6 +283,7 @@ def blended(
         Trend(trend.scaling, trend.weights * (1.0 - share)),
         ColumnScaling(share * target_scaling.shift + (1.0 - share) * constant, target_scaling.scale),
         held_out._replace(outputs=outputs),
+        said,
     )
 
 

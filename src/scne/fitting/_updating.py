@@ -87,6 +87,7 @@ def updated(
         held_out=held_out,
         calibration=joined_errors(model.calibration, forgetting, errors, sample.weights, batch.rows.n_rows),
         n_rows=None if model.n_rows is None else model.n_rows + batch.rows.n_rows,
+        held_out_errors=None,
     )
 
 
@@ -99,7 +100,7 @@ def reweighted(model: FittedNetworks, settings: WeightSettings) -> FittedNetwork
             f"solver={settings.solver!r}."
         )
     # The rows that were held out are gone, and the errors on them were those of other weights.
-    return replace(model, solved=solve_weights(model.sums, settings), calibration=None)
+    return replace(model, solved=solve_weights(model.sums, settings), calibration=None, held_out_errors=None)
 
 
 def discounted(system: EnsembleSystem, forgetting: float, new: EnsembleSystem | None = None) -> EnsembleSystem:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting._checks import LARGEST_RIDGE, check_choice, check_integer, check_real, users_stacklevel
+from scne.fitting._checks import LARGEST_RIDGE, check_choice, check_integer, check_real
 from scne.ncl import (
     SOLVERS,
     Choice,
@@ -26,6 +26,7 @@ from scne.ncl import (
     solve_outputs,
 )
 from scne.passes import ScneConvergenceWarning, ThreadEngine, available_threads, single_threaded_blas
+from scne.rows import users_stacklevel
 
 _log = logging.getLogger("scne")
 

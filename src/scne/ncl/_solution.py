@@ -30,8 +30,8 @@ class Status(Enum):
 
 
 _MESSAGES = {
-    Status.SOLVED: "Solved directly; nothing to do.",
-    Status.CONVERGED: "The output weights stopped moving after {n_iter} iterations; nothing to do.",
+    Status.SOLVED: "Solved directly.",
+    Status.CONVERGED: "The output weights stopped moving after {n_iter} iterations.",
     Status.REACHED_TOLERANCE: (
         "The ensemble error fell below tol after {n_iter} iterations; lower tol to fit the rows closer."
     ),

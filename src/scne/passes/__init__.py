@@ -18,7 +18,8 @@ from scne.passes._engine import Engine, ThreadEngine, available_threads, range_r
 from scne.passes._kernels import PoolBlock, PoolSums, SystemSums, score_pool, system_sums
 from scne.passes._progress import Progress, announce, listening, logging_stages
 from scne.passes._uploads import uploaded
-from scne.passes._warnings import ScneConvergenceWarning, ScneWarning
+from scne.passes._warnings import ScneConvergenceWarning
+from scne.rows import ScneWarning
 
 __all__ = [
     "Cluster",

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from scne.passes._warnings import ScneWarning
+from scne.rows import ScneWarning
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -5,19 +5,7 @@
 
 from sklearn.exceptions import ConvergenceWarning
 
-
-class ScneWarning(UserWarning):
-    """Base of every warning that scne itself gives; each says what happened and what to do.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from scne import ScneConvergenceWarning, ScneWarning
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error")
-    ...     warnings.simplefilter("ignore", ScneWarning)
-    ...     warnings.warn("not heard", ScneConvergenceWarning)
-    """
+from scne.rows import ScneWarning
 
 
 class ScneConvergenceWarning(ScneWarning, ConvergenceWarning):

@@ -2,11 +2,13 @@
 
 from scne.report._bars import bars_height, draw_comparison, draw_contributions
 from scne.report._curves import BuildingCurve, draw_building, draw_convergence
+from scne.report._effects import draw_level_effect, draw_number_effect
 from scne.report._figures import NARROW, WIDE, Drawing, render_figure, render_svg
 from scne.report._labels import KEY_SIZE, line_colors, literal, shorten, text_width
 from scne.report._lambda_path import draw_lambda_path
 from scne.report._page import POLICY, Page, inline, read_part
 from scne.report._predicted import draw_predicted
+from scne.report._residuals import draw_distribution, draw_residuals
 from scne.report._tables import MISSING, format_cells, format_column, format_duration, format_number
 from scne.report._theme import DARK, LIGHT, Theme, themed
 from scne.report.displays._convergence import ConvergenceDisplay
@@ -39,8 +41,12 @@ __all__ = [
     "draw_comparison",
     "draw_contributions",
     "draw_convergence",
+    "draw_distribution",
     "draw_lambda_path",
+    "draw_level_effect",
+    "draw_number_effect",
     "draw_predicted",
+    "draw_residuals",
     "format_cells",
     "format_column",
     "format_duration",

@@ -35,7 +35,19 @@ def draw_contributions(ax: Axes, names: Sequence[str], increases: ArrayLike, *, 
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['gases', 'weather']
     """
-    values = np.asarray(increases, dtype=float)
+    draw_named_bars(ax, names, increases, f"increase of the test {error} when shuffled")
+
+
+def draw_named_bars(ax: Axes, names: Sequence[str], values: ArrayLike, label: str) -> None:
+    """Draw a bar for each name, the largest value first, those above zero in the accent colour.
+
+    >>> from matplotlib.figure import Figure
+    >>> ax = Figure().add_subplot()
+    >>> draw_named_bars(ax, ["a", "b"], [-1.0, 2.0], "effect")
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['b', 'a']
+    """
+    values = np.asarray(values, dtype=float)
     order = np.argsort(np.where(np.isfinite(values), -values, np.inf), kind="stable")
     values = values[order]
     muted = matplotlib.rcParams["axes.labelcolor"]
@@ -56,7 +68,7 @@ def draw_contributions(ax: Axes, names: Sequence[str], increases: ArrayLike, *, 
     low, high = min(0.0, shown.min(initial=0.0)), max(0.0, shown.max(initial=0.0))
     ax.set_xlim((low, high) if low < high else (0.0, 1.0))
     ax.axvline(0, color=muted, linewidth=0.8)
-    ax.set_xlabel(f"increase of the test {error} when shuffled")
+    ax.set_xlabel(label)
 
 
 def draw_comparison(

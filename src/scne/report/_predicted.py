@@ -46,7 +46,7 @@ def draw_predicted(ax: Axes, truth: ArrayLike, prediction: ArrayLike, *, target:
         extent=(low, high, low, high),
         origin="lower",
         interpolation="none",
-        cmap=_ramp(),
+        cmap=density_colors(),
         norm=LogNorm(vmin=1, vmax=max(counts.max(), 10)),
         zorder=1,
     )
@@ -101,7 +101,16 @@ def shared_range(truth: NDArray[np.float64], prediction: NDArray[np.float64]) ->
     return low, high
 
 
-def _ramp() -> LinearSegmentedColormap:
+def inner_range(values: NDArray[np.float64]) -> tuple[float, float]:
+    """A range of all values, but at most a quarter more than the middle 99.8 % of them take.
+
+    >>> inner_range(np.array([0.0, 1.0, 3.0]))
+    (0.0, 3.0)
+    """
+    return shared_range(values, values)
+
+
+def density_colors() -> LinearSegmentedColormap:
     """From few to many: from near the background through the accent to near the ink, in any style.
 
     Made from the style's own colours, because matplotlib's parameters cannot hold a colour map without

@@ -32,7 +32,7 @@ from scne.rows._blocks import (
     other_places,
     stacked,
 )
-from scne.rows._data_error import DataError, counted, listed
+from scne.rows._data_error import DataError, counted, listed, listing
 from scne.rows._dates import (
     DateColumns,
     DatedScaling,
@@ -62,11 +62,12 @@ from scne.rows._scaling_learner import (
     learn_ramps,
     learn_scaling,
 )
+from scne.rows._warnings import ScneWarning, users_stacklevel, warn_user
 
 if TYPE_CHECKING:
     from scne.rows._batches import numbers
     from scne.rows._encoded import EncodedFileRows, encoded_rows
-    from scne.rows._encoder import Encoder
+    from scne.rows._encoder import Encoder, number_encoder
     from scne.rows._encoder_learner import EncoderLearner
     from scne.rows._file_parts import FileFacts
     from scne.rows._files import FileRows
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from scne.rows._labels import Label, check_label_type, class_array, class_codes, totals_by_label
     from scne.rows._opening import open_rows
     from scne.rows._reading_cost import reading_cost
+    from scne.rows._readings import ColumnReading, column_readings
     from scne.rows._sample import RowSample, SampleDrawer, row_keys, sample_positions
     from scne.rows._schemas import is_numeric
     from scne.rows._tables import RawRows, TableRows
@@ -100,9 +102,12 @@ _WITH_ARROW = {
     "frame_table": "_frames",
     "has_only_numbers": "_frames",
     "is_numeric": "_schemas",
+    "number_encoder": "_encoder",
     "numbers": "_batches",
     "open_rows": "_opening",
     "reading_cost": "_reading_cost",
+    "ColumnReading": "_readings",
+    "column_readings": "_readings",
     "row_keys": "_sample",
     "sample_positions": "_sample",
     "totals_by_label": "_labels",
@@ -120,6 +125,7 @@ __all__ = [
     "Array",
     "ArrayRows",
     "ChangedRows",
+    "ColumnReading",
     "ColumnScaling",
     "ColumnStatistics",
     "DataError",
@@ -141,6 +147,7 @@ __all__ = [
     "RowsOf",
     "SampleDrawer",
     "SampledRows",
+    "ScneWarning",
     "TableRows",
     "WeightFacts",
     "WeightScale",
@@ -154,6 +161,7 @@ __all__ = [
     "class_array",
     "class_codes",
     "codes_of_targets",
+    "column_readings",
     "column_statistics",
     "content_keys",
     "counted",
@@ -178,7 +186,9 @@ __all__ = [
     "learn_weight_scale",
     "like",
     "listed",
+    "listing",
     "namespace_of",
+    "number_encoder",
     "numbers",
     "one_hot",
     "open_rows",
@@ -193,6 +203,8 @@ __all__ = [
     "stacked",
     "to_numpy",
     "totals_by_label",
+    "users_stacklevel",
+    "warn_user",
     "weight_facts",
     "whole_dates",
 ]

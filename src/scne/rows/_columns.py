@@ -2,16 +2,17 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pyarrow as pa
 
 from scne.rows._data_error import DataError, listing, no_such_column
+from scne.rows._groups import matching
 from scne.rows._schemas import UnifiedColumns
 from scne.rows._settled_types import KnowsColumns
+from scne.rows._warnings import warn_user
 
 _REST = "columns"
 
@@ -93,24 +94,48 @@ def _known_columns(path: Path, names: Sequence[str], like: KnowsColumns) -> list
     return [name for name in names if name in like.columns]
 
 
-def nameless(path: Path, unified: UnifiedColumns, ignore: Iterable[str]) -> list[str]:
+def nameless(path: Path, unified: UnifiedColumns, mentioned: Collection[str]) -> list[str]:
     """Columns without a name that are empty, as a separator at the end of each line makes them.
 
-    Others are refused: mostly they are the row numbers that pandas wrote along, and no source of the user's.
+    Others, unless the user mentions them, are refused: mostly they are row numbers that were written along.
     """
     empty = []
     for place, (name, type_) in enumerate(unified.types.items(), start=1):
-        index = re.fullmatch(r"__index_level_\d+__", name) is not None
-        if (name.strip() and not index) or name in ignore:
+        if name.strip() or name in mentioned:
             continue
         if type_ != pa.null():
-            what = "is the index of a pandas data frame" if index else "has no name"
             raise DataError(
-                f"Column {place} of {path}, {name!r}, {what}; if it is only the number of the row, leave it out with "
-                f"ignore={name!r} (--ignore {name or repr('')}), else name it, or list it in a group."
+                f"Column {place} of {path}, {name!r}, has no name; if it is only the number of the row, leave it out "
+                f"with ignore={name!r} (--ignore {name or repr('')}), else name it, or list it in a group."
             )
         empty.append(name)
     return empty
+
+
+def unused_index(path: Path, names: Sequence[str], index: Collection[str], mentioned: Collection[str]) -> list[str]:
+    """Columns that are the index of a stored data frame, unless the user mentions them; a warning names them.
+
+    An index tells rows apart. It is no measurement, and where rows are sorted by their target it gives the target away.
+
+    Parameters
+    ----------
+    path : Path
+    names : sequence of str
+        All columns.
+    index : collection of str
+        Those that pandas says are its index. The names that it gives to an index without one are known as well.
+    mentioned : collection of str
+        Columns for which the user has named a part.
+    """
+    is_index = [name for name in names if name in index or re.fullmatch(r"__index_level_\d+__", name)]
+    unused = [name for name in is_index if name not in mentioned]
+    if unused:
+        some, are, them = ("Columns", "are", "them") if len(unused) > 1 else ("Column", "is", "it")
+        warn_user(
+            f"{some} {listing(unused)} of {path} {are} the index of a pandas data frame and {are} left out; name "
+            f"{them} in kinds, groups or keys to use {them}, or in ignore to silence this warning."
+        )
+    return unused
 
 
 def _given_groups(
@@ -127,19 +152,15 @@ def _given_groups(
                     f"Group {group!r} holds column {item!r} of {path}, which is also {taken[item]}; "
                     "take it out of the group."
                 )
-            # A column whose own name looks like a pattern, such as "x[0]", is found by that name.
-            if item in names:
-                columns.append(item)
-            elif re.search(r"[*?\[]", item):
-                matches = [name for name in free if fnmatchcase(name, item)]
-                if not matches:
-                    raise DataError(
-                        f"The pattern {item!r} of group {group!r} matches no input column of {path}; "
-                        f"its columns are {listing(names)}."
-                    )
-                columns += matches
-            else:
+            matches = matching(item, names, free)
+            if matches is None:
                 raise no_such_column(item, f"group {group!r}", path, names)
+            if not matches:
+                raise DataError(
+                    f"The pattern {item!r} of group {group!r} matches no input column of {path}; "
+                    f"its columns are {listing(names)}."
+                )
+            columns += matches
         if not columns:
             raise DataError(f"Group {group!r} has no columns; name at least one, or leave the group out.")
         found[group] = tuple(dict.fromkeys(columns))

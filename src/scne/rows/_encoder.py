@@ -3,7 +3,7 @@
 Learned from one pass over the rows (`EncoderLearner`), stored with the model, and applied to every batch from then on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from scne.rows._data_error import DataError, RefusedValue, listing
 from scne.rows._encoder_checks import check_encodings, check_families, check_groups, check_inputs
-from scne.rows._encodings import ColumnEncoding, DateEncoding, encoding_from_dict, encoding_to_dict, spans
+from scne.rows._encodings import (
+    ColumnEncoding,
+    DateEncoding,
+    NumberEncoding,
+    encoding_from_dict,
+    encoding_to_dict,
+    spans,
+)
 from scne.rows._schemas import kind_of, plain_type
 from scne.rows._settled_types import FittedColumn
 from scne.rows._type_changes import changed_type, converted, read_type
@@ -194,6 +201,26 @@ class Encoder:
             inputs,
             stored.get("by_position", False),
         )
+
+
+def number_encoder(names: Sequence[str], means: NDArray[np.float64] | None) -> Encoder:
+    """Columns of numbers as they are; a missing one is its column's mean, or refused where the means are not known.
+
+    Examples
+    --------
+    >>> encoder = number_encoder(["a", "b"], np.array([1.0, 2.0]))
+    >>> encoder.transform(pa.record_batch({"b": [3, None], "a": [4.0, 5.0]}))
+    array([[4., 3.],
+           [5., 2.]])
+    """
+    fills = np.zeros(len(names)) if means is None else means
+    return Encoder(
+        tuple(NumberEncoding(name, float(fill), False) for name, fill in zip(names, fills, strict=True)),
+        (),
+        "refuse" if means is None else "indicator",
+        families=tuple((name, "number") for name in names),
+        inputs=tuple(names),
+    )
 
 
 def _text(value: object) -> str:

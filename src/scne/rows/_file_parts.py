@@ -1,6 +1,7 @@
 """One data file: what was found when it was opened, and what is said when it cannot be read."""
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pyarrow as pa
 
 from scne.rows._data_error import DataError
 from scne.rows._formats import FileFormat
+from scne.rows._pandas_metadata import stored_index, with_categories
 
 READ_FAILURES = (pa.ArrowException, OSError)
 
@@ -44,16 +46,26 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class FilePart:
-    """One of the files: its columns with those that its folders' names give, and its number of rows if known."""
+    """One of the files: its columns with those that its folders' names give, and its number of rows if known.
+
+    `index` names the columns that were the index of a pandas data frame.
+    """
 
     facts: FileFacts
     schema: pa.Schema
     constants: dict[str, pa.Scalar]
     n_rows: int | None
+    index: tuple[str, ...] = ()
 
 
-def open_part(file_format: FileFormat, path: Path, partition: dict[str, pa.Scalar]) -> FilePart:
-    """Read a file's columns and length; `partition` holds the columns that its folders' names give."""
+def open_part(
+    file_format: FileFormat, path: Path, partition: dict[str, pa.Scalar], numbers: Collection[str] = ()
+) -> FilePart:
+    """Read a file's columns and length.
+
+    `partition` holds the columns that its folders' names give, `numbers` names columns of numbers that are no codes,
+    whatever pandas says of them.
+    """
     # The facts come first: a change after them is noticed by the first pass.
     try:
         status = path.stat()
@@ -64,10 +76,11 @@ def open_part(file_format: FileFormat, path: Path, partition: dict[str, pa.Scala
         raise unreadable(path, file_format.name, error) from error
     if not schema.names:
         raise DataError(f"{path} has no columns.")
+    index, schema = stored_index(schema), with_categories(schema, numbers)
     constants = {name: value for name, value in partition.items() if name not in schema.names}
     for name, value in constants.items():
         schema = schema.append(pa.field(name, value.type))
-    return FilePart(FileFacts(path, status.st_size, status.st_mtime_ns), schema, constants, n_rows)
+    return FilePart(FileFacts(path, status.st_size, status.st_mtime_ns), schema, constants, n_rows, index)
 
 
 def unreadable(path: Path, format_name: str, error: Exception) -> DataError:

@@ -12,18 +12,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from scne.rows._arrays import MOST
-from scne.rows._batches import numbers, only_first, rechunked
+from scne.rows._batches import numbers, only_first, rechunked, without_first
+from scne.rows._checked_values import check_targets, check_weights
 from scne.rows._columns import ColumnRoles
-from scne.rows._csv_format import CsvFormat
-from scne.rows._data_error import DataError, no_such_column
-from scne.rows._file_parts import READ_FAILURES, FilePart, unreadable
-from scne.rows._formats import FileFormat
+from scne.rows._data_error import DataError, listing, no_such_column
+from scne.rows._kept_rows import BlockCount, KeptRows, has_targets, with_targets
 from scne.rows._labels import Label, LabelColumn, label_column, labelled_chunks
 from scne.rows._row_weights import WeightScale
-from scne.rows._schemas import UnifiedColumns, is_numeric, kind_of
+from scne.rows._schemas import UnifiedColumns, kind_of
 from scne.rows._settled_types import KnowsColumns, settled_types
-from scne.rows._type_changes import converted, family, without_marks
+from scne.rows._stored_files import StoredFiles
+from scne.rows._type_changes import family
 
 # Read at a time, and of wide files so many numbers.
 _READ_ROWS, _READ_NUMBERS = 16_384, 1 << 23
@@ -50,8 +49,6 @@ class FileRows:
         Group name to its source columns.
     guessed_groups : str or None
         A sentence on how the groups were guessed, or None when they were given.
-    missing_texts : tuple of str
-        Texts that stand for missing values.
     families : dict of str to str
         Input column to the family of its type, where that is one in all files; of CSV files, of the type read.
     undeclared_texts : tuple of str
@@ -61,25 +58,26 @@ class FileRows:
         Columns of timestamps that are dates without an hour in some file, and the file.
     memory_budget : float
         Bytes that a fit may take.
+    drop_missing_target : bool
+        Whether rows without a target are left out where targets are used; else they are refused.
     """
 
     def __init__(
         self,
-        path: Path,
-        file_format: FileFormat,
-        parts: list[FilePart],
+        stored: StoredFiles,
         schema: pa.Schema,
         roles: ColumnRoles,
         unified: UnifiedColumns,
-        marks: tuple[str, ...],
         written: Collection[str],
         undeclared: Collection[str],
         memory_budget: float,
+        drop_missing_target: bool,
     ) -> None:
-        self.path = path
+        self._stored = stored
+        self.path, self.files, self.format_name = stored.path, stored.files, stored.format_name
         self.memory_budget = memory_budget
-        self.format_name = file_format.name
-        self.files = tuple(part.facts for part in parts)
+        self.drop_missing_target = drop_missing_target
+        self._kept: KeptRows | None = None
         self.schema = schema
         self.target_names = roles.targets
         self.input_names = roles.inputs
@@ -89,12 +87,7 @@ class FileRows:
         self.labels: LabelColumn | None = None
         self.groups = roles.groups
         self.guessed_groups = roles.guessed
-        self._format = file_format
-        self._constants = [part.constants for part in parts]
-        self._first_columns = [part.schema.names[0] for part in parts]
-        self._counts = [part.n_rows for part in parts]
         self._unified, self._written = unified, frozenset(written)
-        self.missing_texts = marks
         self.undeclared_texts = tuple(
             name for name in roles.inputs if name in undeclared and schema.field(name).type == pa.string()
         )
@@ -118,8 +111,19 @@ class FileRows:
     @property
     def n_rows(self) -> int | None:
         """Number of rows; None for CSV files until one pass, or `count_rows`, has counted them."""
-        counts = [count for count in self._counts if count is not None]
-        return sum(counts) if len(counts) == len(self._counts) else None
+        if self._kept is not None:
+            return self._kept.n_kept
+        return self._stored.n_rows
+
+    @property
+    def n_dropped(self) -> int:
+        """Rows without a target that are left out."""
+        return 0 if self._kept is None else self._kept.n_source - self._kept.n_kept
+
+    @property
+    def missing_texts(self) -> tuple[str, ...]:
+        """Texts that stand for missing values."""
+        return self._stored.marks
 
     def input_kinds(self) -> dict[str, str | None]:
         """What each input column is to a model: "number", "flag", "category", "date" or "empty"."""
@@ -128,7 +132,8 @@ class FileRows:
     def count_rows(self) -> int:
         """Number of rows, by reading one column when it is not known yet."""
         if self.n_rows is None:
-            for _ in self.batches(self.schema.names[:1]):
+            self.check_unchanged()
+            for _ in self._stored.chunks(self._stored_columns(self.schema.names[:1]), _READ_ROWS):
                 pass
         assert self.n_rows is not None
         return self.n_rows
@@ -136,19 +141,16 @@ class FileRows:
     def read_as(self, encoder: KnowsColumns) -> "FileRows":
         """The same rows with the columns read as they were in the fit that the encoder comes from."""
         fitted = {name: column for name, column in encoder.columns.items() if name in self.input_names}
-        text_files = isinstance(self._format, CsvFormat)
         known = settled_types(
-            self._unified, list(fitted), {}, (), text_files=text_files, written=self._written, fitted=fitted
+            self._unified, list(fitted), {}, (), text_files=self._stored.are_text, written=self._written, fitted=fitted
         )
         schema = pa.schema([known.field(c.name) if c.name in fitted else c for c in self.schema])
         marks = tuple(dict.fromkeys((*encoder.missing_texts, *self.missing_texts)))
         if schema == self.schema and marks == self.missing_texts:
             return self
         same = copy.copy(self)
-        same.schema, same.missing_texts, same._counts = schema, marks, list(self._counts)
+        same.schema, same._stored = schema, self._stored.with_marks(marks)
         same.undeclared_texts = ()
-        if isinstance(self._format, CsvFormat):
-            same._format = CsvFormat(marks)
         return same
 
     def with_weights(self, scale: WeightScale, all_ones: bool = False) -> "FileRows":
@@ -176,22 +178,44 @@ class FileRows:
         found, read = self._unified.types[name], self.schema.field(name).type
         return found if pa.types.is_integer(found) and pa.types.is_floating(read) and name in self._written else read
 
+    def target_counts(self, rows: int = _READ_ROWS, start: int = 0, stop: int | None = None) -> Iterator[BlockCount]:
+        """Of every `rows` rows in turn, how many have all of their targets."""
+        self.check_unchanged()
+        targets = self._stored_targets
+        stream = self._stored.chunks(targets, rows, start)
+        for batch in rechunked(stream if stop is None else only_first(stream, stop - start), rows):
+            yield BlockCount(batch.num_rows, int(has_targets(batch, targets.names).sum()))
+
+    def complete_rows(self, counts: Iterable[BlockCount] | None = None) -> "FileRows":
+        """The same rows without those that lack a target, where these are to be left out.
+
+        Everything counts the rows that are kept from then on: a fit on them is the fit on a file that has no others.
+
+        Parameters
+        ----------
+        counts : iterable of BlockCount or None
+            What `target_counts` gives of all rows, where it is known; None is one pass over the targets.
+        """
+        if not self.drop_missing_target or not self.target_names or self._kept is not None:
+            return self
+        kept = KeptRows(self.target_counts() if counts is None else counts)
+        if kept.n_kept == kept.n_source:
+            return self
+        if not kept.n_kept:
+            raise DataError(
+                f"No row of {self.path} has a target in {listing(self._stored_targets.names)}; there is none to use."
+            )
+        complete = copy.copy(self)
+        complete._kept = kept
+        return complete
+
     def check_unchanged(self) -> None:
         """Raise when a file is no longer the one that was opened: several passes must see the same rows."""
-        for facts in self.files:
-            facts.check_unchanged()
+        self._stored.check_unchanged()
 
     def place(self, row: int) -> str:
-        """Where a row of the source lies, in words: its number in its file, and the file.
-
-        Rows are counted from one, as people do. A row that was handed out can always be placed: all files before its
-        own have then been counted.
-        """
-        for facts, count in zip(self.files, self._counts, strict=True):
-            if count is None or row < count:
-                return f"row {row + 1:,} of {facts.path}"
-            row -= count
-        raise IndexError(f"{self.path} has no row {row}.")
+        """Where a row of the source lies, in words: its number in its file, and the file."""
+        return self._stored.place(row if self._kept is None else self._source_row(self._kept, row))
 
     def batches(
         self, columns: Iterable[str] | None = None, rows: int = _READ_ROWS, start: int = 0, stop: int | None = None
@@ -214,79 +238,45 @@ class FileRows:
             if name not in self.schema.names:
                 raise no_such_column(name, "to be read", self.path, self.schema.names)
         self.check_unchanged()
-        schema = pa.schema(self._stored_fields(names))
         read_rows = rows * max(1, min(_READ_ROWS, _READ_NUMBERS // max(1, len(names))) // rows)
-        stream = self._chunks(schema, read_rows, start)
+        stream = self._chunks(self._stored_columns(names), read_rows, start)
         if self.labels is not None:
             stream = labelled_chunks(stream, self.labels, names, start, self.path, self.place)
         return rechunked(stream if stop is None else only_first(stream, stop - start), rows)
 
-    def _stored_fields(self, names: list[str]) -> list[pa.Field]:
+    def _stored_columns(self, names: list[str]) -> pa.Schema:
         """The columns of the files from which those of these names are made."""
         if self.labels is None:
-            return [self.schema.field(name) for name in names]
+            return pa.schema([self.schema.field(name) for name in names])
         label = self.labels.field
-        return [label if name == label.name else self.schema.field(name) for name in self.labels.stored_names(names)]
+        wanted = self.labels.stored_names(names)
+        return pa.schema([label if name == label.name else self.schema.field(name) for name in wanted])
 
     @property
-    def _stored_targets(self) -> tuple[str, ...]:
+    def _stored_targets(self) -> pa.Schema:
         """The columns of the files that hold the targets."""
-        return self.target_names if self.labels is None else (self.labels.field.name,)
+        return self._stored_columns(list(self.target_names))
 
     def _chunks(self, schema: pa.Schema, rows: int, start: int) -> Iterator[pa.RecordBatch]:
-        """Rows from `start` on in pieces that lie in one file each."""
-        skip, any_rows = start, False
-        for number, facts in enumerate(self.files):
-            count = self._counts[number]
-            if count is not None and count <= skip:
-                skip -= count
-                continue
-            # A file of unknown length is read from its first row: it may end before the first row that is wanted.
-            read = 0 if count is None else skip
-            whole = read == 0
-            for chunk in self._read(number, schema, rows, read):
-                self._check_values(facts.path, read, chunk)
-                dropped = min(max(0, skip - read), chunk.num_rows)
-                read += chunk.num_rows
-                if dropped < chunk.num_rows:
-                    any_rows = True
-                    yield self._weighted(chunk.slice(dropped) if dropped else chunk)
-            facts.check_unchanged()
-            if count is not None and read != count:
-                raise DataError(f"{facts.path} promises {count:,} rows, but {read:,} were found; it is corrupt.")
-            if whole and count is None:
-                if isinstance(self._format, CsvFormat):
-                    self._format.check_end(facts.path)
-                self._counts[number] = read
-            skip = max(0, skip - read)
-        if not any_rows and start == 0:
-            raise DataError(f"{self.path} holds no rows.")
+        """Rows from `start` on, without those that are left out, in pieces that lie in one file each."""
+        if self._kept is None:
+            return map(self._weighted, self._stored.chunks(schema, rows, start, self._check))
+        targets = self._stored_targets
+        both = pa.schema([*schema, *(field for field in targets if field.name not in schema.names)])
+        first, skip = self._kept.locate(start)
+        chunks = map(self._weighted, self._stored.chunks(both, rows, first, self._check))
+        return without_first(with_targets(chunks, targets.names, schema.names), skip)
 
-    def _read(self, number: int, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
-        """One file's rows with the columns and types of `schema`."""
-        path, constants = self.files[number].path, self._constants[number]
-        stored = pa.schema([column for column in schema if column.name not in constants])
-        if not len(stored):
-            # The rows must be counted even if all that is asked for stands in the names of folders.
-            stored = pa.schema([(self._first_columns[number], pa.string())])
-        try:
-            for batch in self._format.batches(path, stored, rows, skip):
-                columns = [
-                    self._column(path, pa.repeat(constants[column.name], batch.num_rows), column)
-                    if column.name in constants
-                    else self._column(path, batch.column(column.name), column)
-                    for column in schema
-                ]
-                yield pa.RecordBatch.from_arrays(columns, schema=schema)
-        except pa.ArrowMemoryError:
-            raise
-        except READ_FAILURES as error:
-            raise unreadable(path, self.format_name, error) from error
-
-    def _column(self, path: Path, array: pa.Array, column: pa.Field) -> pa.Array:
-        if column.name not in self.key_names:
-            array = without_marks(array, self.missing_texts)
-        return converted(array, column, path)
+    def _source_row(self, kept: KeptRows, row: int) -> int:
+        """The number among all rows of a row that is kept."""
+        first, skip = kept.locate(row)
+        targets = self._stored_targets
+        for chunk in self._stored.chunks(targets, _READ_ROWS, first):
+            there = np.flatnonzero(has_targets(chunk, targets.names))
+            if skip < len(there):
+                return first + int(there[skip])
+            first, skip = first + chunk.num_rows, skip - len(there)
+        raise IndexError(f"{self.path} has no row {row}.")
 
     def _weighted(self, chunk: pa.RecordBatch) -> pa.RecordBatch:
         if self.weight_scale is None or self.weight_name not in chunk.schema.names:
@@ -295,37 +285,11 @@ class FileRows:
         place = chunk.schema.get_field_index(self.weight_name)
         return chunk.set_column(place, pa.field(self.weight_name, pa.float64()), pa.array(weights))
 
-    def _check_values(self, path: Path, first_row: int, chunk: pa.RecordBatch) -> None:
-        targets = self._stored_targets
-        checked = targets if self.weight_name is None else (*targets, self.weight_name)
-        for name in checked:
-            if name in chunk.schema.names:
-                values = _checkable(chunk.column(name))
-                role = "target" if name in targets else "weight"
-                unfit = ~np.isfinite(values)
-                if unfit.any():
-                    self._refuse(path, first_row, role, name, values, unfit)
-                if role == "target" and values.size and max(-values.min(), values.max()) > MOST:
-                    self._refuse(path, first_row, role, name, values, np.abs(values) > MOST)
-                if role == "weight" and values.size and values.min() < 0:
-                    self._refuse(path, first_row, role, name, values, values < 0)
-
-    def _refuse(self, path: Path, first_row: int, role: str, name: str, values: np.ndarray, unfit: np.ndarray) -> None:
-        first, count = int(np.argmax(unfit)), int(unfit.sum())
-        what = "missing" if np.isnan(values[first]) else "infinite" if np.isinf(values[first]) else "negative"
-        if role == "target" and what == "negative":
-            raise DataError(
-                f"The target column {name!r} of {path} has numbers as large as {values[first]:.3g}, the first in row "
-                f"{first_row + first + 1:,}, but their squares must not overflow: rescale it to below {MOST:g}."
-            )
-        raise DataError(
-            f"The {role} column {name!r} of {path} has {what} values: the first in row {first_row + first + 1:,}, "
-            f"{count:,} among the {len(values):,} rows read with it; remove or complete these rows."
-        )
-
-
-def _checkable(column: pa.Array) -> NDArray[np.float64]:
-    """A target or weight as numbers; of labels that are none only whether they are there."""
-    if is_numeric(column.type):
-        return numbers(column)
-    return np.where(np.asarray(column.is_null()), np.nan, 0.0)
+    def _check(self, path: Path, first_row: int, chunk: pa.RecordBatch) -> None:
+        targets = self._stored_targets.names
+        # Rows that are left out may hold anything, but keep their numbers.
+        there = None if self._kept is None else has_targets(chunk, targets)
+        advice = "complete_rows()" if self.drop_missing_target else "drop_missing_target=True (--drop-missing-target)"
+        check_targets(chunk, targets, there, path, first_row, f"leave them out with {advice}")
+        if self.weight_name is not None and self.weight_name in chunk.schema.names:
+            check_weights(chunk, self.weight_name, there, path, first_row)

@@ -1,6 +1,8 @@
 """Feature groups: which columns each base model sees."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
+from fnmatch import fnmatchcase
 from numbers import Integral
 
 import numpy as np
@@ -18,8 +20,8 @@ def resolve_groups(
     Parameters
     ----------
     groups : mapping of name to columns, or sequence of columns
-        The columns of a group are names, positions (negative ones count from the end), a slice or a boolean
-        mask. Groups may overlap.
+        The columns of a group are names, patterns such as ``"gas_*"``, positions (negative ones count from the end), a
+        slice or a boolean mask. Groups may overlap.
     n_columns : int
     column_names : sequence of str or None
         Needed only when a group names its columns.
@@ -28,6 +30,8 @@ def resolve_groups(
     --------
     >>> resolve_groups({"gas": ["SO2"], "air": slice(1, 3)}, 3, ["SO2", "TEMP", "PRES"])
     (FeatureGroup(name='gas', columns=array([0])), FeatureGroup(name='air', columns=array([1, 2])))
+    >>> resolve_groups({"gas": ["gas_*"]}, 3, ["gas_SO2", "TEMP", "gas_NO2"])
+    (FeatureGroup(name='gas', columns=array([0, 2])),)
     """
     if isinstance(groups, Mapping):
         named = [(str(name), columns) for name, columns in groups.items()]
@@ -43,6 +47,36 @@ def resolve_groups(
     if not named:
         raise ValueError("groups is empty; give at least one group of columns, or None for all columns.")
     return tuple(FeatureGroup(name, _positions(name, spec, n_columns, column_names)) for name, spec in named)
+
+
+def matching(item: str, names: Sequence[str], free: Sequence[str]) -> list[str] | None:
+    """Columns that a name or a pattern in a group stands for.
+
+    Parameters
+    ----------
+    item : str
+        A name of a column comes first, so that one which looks like a pattern, such as ``"x[0]"``, is found by it.
+    names : sequence of str
+        All columns.
+    free : sequence of str
+        Those that a pattern may stand for.
+
+    Returns
+    -------
+    list of str or None
+        Empty for a pattern that matches no column, None for a name that no column has.
+
+    Examples
+    --------
+    >>> names = ["gas_SO2", "gas_NO2", "x[0]"]
+    >>> matching("gas_*", names, names), matching("x[0]", names, names), matching("y*", names, names)
+    (['gas_SO2', 'gas_NO2'], ['x[0]'], [])
+    >>> matching("gas", names, names) is None
+    True
+    """
+    if item in names:
+        return [item]
+    return [name for name in free if fnmatchcase(name, item)] if re.search(r"[*?\[]", item) else None
 
 
 def _positions(group: str, columns: object, n_columns: int, column_names: Sequence[str] | None) -> NDArray[np.intp]:
@@ -65,7 +99,7 @@ def _positions(group: str, columns: object, n_columns: int, column_names: Sequen
                 )
             positions = [position for position, used in enumerate(entries) if used]
         else:
-            positions = [_position(group, column, n_columns, column_names) for column in entries]
+            positions = _listed_positions(group, entries, n_columns, column_names)
     if not positions:
         raise ValueError(f"Group {group!r} of groups has no columns; name at least one, or leave the group out.")
     twice = sorted({position for position in positions if positions.count(position) > 1})
@@ -73,6 +107,32 @@ def _positions(group: str, columns: object, n_columns: int, column_names: Sequen
         label = column_names[twice[0]] if column_names is not None else twice[0]
         raise ValueError(f"Group {group!r} of groups lists column {label!r} more than once.")
     return np.asarray(positions, dtype=np.intp)
+
+
+def _listed_positions(
+    group: str, entries: Sequence[object], n_columns: int, column_names: Sequence[str] | None
+) -> list[int]:
+    """Positions of columns one by one; what patterns match may be listed again."""
+    positions: list[int] = []
+    by_pattern: set[int] = set()
+    names = [] if column_names is None else list(column_names)
+    places = dict(zip(names, range(len(names)), strict=True))
+    for column in entries:
+        matches = matching(column, names, names) if isinstance(column, str) and names else None
+        if matches is None or column in names:
+            position = _position(group, column, n_columns, column_names)
+            if position not in by_pattern:
+                positions.append(position)
+            continue
+        if not matches:
+            raise ValueError(
+                f"The pattern {column!r} of group {group!r} of groups matches no column of the input; its columns are "
+                f"{listing(names)}."
+            )
+        before, found = set(positions), [places[name] for name in matches]
+        positions += [position for position in found if position not in before]
+        by_pattern.update(found)
+    return positions
 
 
 def _from_slice(group: str, columns: slice, n_columns: int, column_names: Sequence[str] | None) -> list[int]:

@@ -42,6 +42,7 @@ def identity_of_files(rows: "FileRows") -> dict[str, Any]:
         "columns": list(rows.input_names),
         "types": [[field.name, str(field.type)] for field in rows.schema],
         "missing": list(rows.missing_texts),
+        "missing targets": "left out" if rows.drop_missing_target else "refused",
         # Where it is little, fewer rows are searched.
         "memory": rows.memory_budget,
     }

@@ -65,7 +65,7 @@ class LabelColumn:
         codes, columns = np.empty(0, dtype=np.intp), []
         if self.field.name in batch.schema.names:
             codes = self._known_codes(batch.column(self.field.name), path)
-        targets = one_hot(codes, len(self.classes)).reshape(len(codes), -1)
+        targets = one_hot(codes, len(self.classes)).reshape(len(codes), len(self.indicators))
         for name in names:
             if name in self.indicators:
                 columns.append(pa.array(np.ascontiguousarray(targets[:, self.indicators.index(name)])))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from scne.rows._columns import ColumnRoles, assign_columns, nameless
+from scne.rows._columns import ColumnRoles, assign_columns, nameless, unused_index
 from scne.rows._csv_format import CsvFormat
 from scne.rows._data_error import DataError, no_such_column
 from scne.rows._file_parts import FilePart, open_part
@@ -15,6 +15,7 @@ from scne.rows._formats import find_files, partition_values
 from scne.rows._memory_sizes import check_bytes
 from scne.rows._schemas import KINDS, is_numeric, unify_columns
 from scne.rows._settled_types import KnowsColumns, settled_types
+from scne.rows._stored_files import StoredFiles
 from scne.rows._stray_texts import stray_error, stray_target
 
 
@@ -30,11 +31,14 @@ def open_rows(
     missing: str | Iterable[str] = (),
     like: KnowsColumns | None = None,
     memory: int | str = "1GB",
+    drop_missing_target: bool = True,
 ) -> FileRows:
     """Open a Parquet, Arrow or CSV file, or a folder of them, as rows to learn from.
 
     Only names and types are read here. The files of a folder (and of its folders) count in the order of their names;
-    names that begin with a dot or an underscore are passed over, and folders called ``year=2013`` give a column.
+    names that begin with a dot or an underscore are passed over, and folders called ``year=2013`` give a column. The
+    index of a pandas data frame that was stored is no input, unless it is named in `kinds` or `groups`; a warning says
+    so. Categorical columns of pandas are categories, those of numbers as well.
 
     Parameters
     ----------
@@ -67,6 +71,10 @@ def open_rows(
         What a fit on these rows may take beyond Python and its libraries, in bytes or as a text such as "500MB": where
         it is too little for the rows of the search, fewer are searched, at least 5,000, and what cannot fit is refused
         before a row is read.
+    drop_missing_target : bool, default=True
+        Leave rows that lack a target, or one of several, out of fits and scores, with a warning that gives their
+        number: the model is that of a file without these rows. Predictions are made for all rows. False refuses
+        missing targets.
 
     Returns
     -------
@@ -89,13 +97,16 @@ def open_rows(
     if isinstance(file_format, CsvFormat):
         file_format = CsvFormat(marks)
     partitions = partition_values(path, paths) if path.is_dir() else [{}]
-    parts = [open_part(file_format, file, values) for file, values in zip(paths, partitions, strict=True)]
+    no_codes = {*_names(target), *_names(weight), *_names(keys)}
+    parts = [open_part(file_format, file, values, no_codes) for file, values in zip(paths, partitions, strict=True)]
     unified = unify_columns([(part.facts.path, part.schema) for part in parts])
     names = list(unified.types)
     left_out = _names(ignore)
     if like is None:
-        named = [column for wanted in (groups or {}).values() for column in _names(wanted)]
-        left_out += nameless(path, unified, [*left_out, *named])
+        in_groups = [item for items in (groups or {}).values() for item in _names(items)]
+        mentioned = {*left_out, *_names(target), *_names(weight), *_names(keys), *(kinds or {}), *in_groups}
+        index = {name for part in parts for name in part.index}
+        left_out += [*nameless(path, unified, mentioned), *unused_index(path, names, index, mentioned)]
     roles = assign_columns(path, names, _names(target), groups, weight, _names(keys), left_out, like)
     _check_kinds(path, names, kinds or {})
     needed = set(roles.all)
@@ -118,7 +129,8 @@ def open_rows(
     if all(part.n_rows == 0 for part in parts):
         raise DataError(f"{path} holds no rows.")
     undeclared = undeclared if text_files else []
-    return FileRows(path, file_format, parts, schema, roles, unified, marks, written, undeclared, memory_budget)
+    stored = StoredFiles(path, file_format, parts, unified, marks, roles.keys)
+    return FileRows(stored, schema, roles, unified, written, undeclared, memory_budget, bool(drop_missing_target))
 
 
 def _names(names: str | Iterable[str] | None) -> list[str]:

@@ -79,7 +79,7 @@ def read_short_footer(path: Path) -> ShortFooter:
     # An empty list of row groups, then Arrow's schema as the only key.
     short = footer[:place] + b"\x19\x0c" + _arrow_schema(footer) + b"\x00"
     head = _MAGIC + short + len(short).to_bytes(4, "little") + _MAGIC
-    return ShortFooter(pq.read_schema(pa.BufferReader(head)).remove_metadata(), n_rows, n_groups)
+    return ShortFooter(pq.read_schema(pa.BufferReader(head)), n_rows, n_groups)
 
 
 def _arrow_schema(footer: bytes) -> bytes:

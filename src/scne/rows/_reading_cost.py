@@ -81,8 +81,8 @@ def _first_texts(files: "FileRows", names: list[str]) -> _Texts:
     if not names:
         return _Texts(0.0, 0.0)
     batches: list[pa.RecordBatch] = []
-    for batch in files.batches(rows=512):
-        batches.append(batch.select(names))
+    for batch in files.batches(names, rows=512):
+        batches.append(batch)
         if 512 * len(batches) >= _FIRST_ROWS or sum(held.nbytes for held in batches) >= _FIRST_BYTES:
             break
     table = pa.Table.from_batches(batches) if batches else None

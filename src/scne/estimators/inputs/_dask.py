@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator
 from scne.estimators.inputs._data import (
     FitColumns,
     GivenRows,
-    gap_sentence,
     is_dask_collection,
     watched_rows,
 )
+from scne.estimators.inputs._refusals import check_target, gap_sentence
 from scne.estimators.inputs._weight_scale import SettledWeights, scaled_collection
 from scne.fitting import BlockStatistics, TrainingData, block_statistics, combined_statistics, refuse_unfit_arrays
 from scne.passes import (
@@ -285,8 +285,6 @@ def aligned(name: str, values: Array, n_rows: int, ends: list[int], cluster: Clu
     if is_dask_collection(values):
         array = _as_array(name, values, cluster)
     else:
-        from scne.estimators.inputs._data import check_target
-
         refuse_unfit_arrays(name, values)
         check_target(name, values)
         held = np.asarray(values, dtype=np.float64)

@@ -1,7 +1,7 @@
 """The door: what users pass becomes rows, or a sentence says why not."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, TypeVar
@@ -19,6 +19,7 @@ from scne.estimators.inputs._frames import (
     learn_table,
     needs_encoder,
 )
+from scne.estimators.inputs._refusals import check_target, no_numbers, refuse_gaps, refuse_path
 from scne.estimators.inputs._weight_scale import SettledWeights, scaled_weights
 from scne.fitting import (
     Checkpoint,
@@ -140,6 +141,7 @@ def check_training_data(
     plan : MemoryPlan or None
         Of a fit on files.
     """
+    refuse_path(given.X)
     if is_file_rows(given.X):
         from scne.estimators.inputs._files import training_files
 
@@ -222,13 +224,13 @@ def _known_inputs(estimator: BaseEstimator, X: Array, columns: KnownColumns, arg
         threads = check_threads(getattr(estimator, "n_jobs", 1))
         return encoded_inputs(estimator, X, columns.encoder, columns.data is not None, threads, argument)
     if needs_encoder(X):
-        raise ValueError(_no_numbers(X, argument))
+        raise ValueError(no_numbers(X, argument))
     checked = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
     if all_finite(checked):
         return checked
     names = getattr(estimator, "feature_names_in_", None)
     if columns.means is None or np.isinf(checked).any():
-        _refuse_gaps(argument, checked, names)
+        refuse_gaps(argument, checked, names)
     assert columns.means is not None
     return np.where(np.isnan(checked), columns.means.astype(checked.dtype), checked)
 
@@ -300,7 +302,7 @@ def checked_rows(
     if inputs is not None and all_finite(inputs):
         return CheckedRows(ArrayRows(inputs, targets, weights), flat, scale)
     if inputs is not None and np.isinf(inputs).any():
-        _refuse_gaps(argument, inputs, getattr(estimator, "feature_names_in_", None))
+        refuse_gaps(argument, inputs, getattr(estimator, "feature_names_in_", None))
     table = checked_table(estimator, X if inputs is None or is_frame(X) else inputs, argument, reset=True)
     by_position = not hasattr(estimator, "feature_names_in_")
     learned = learn_table(table, targets, weights, by_position, check_threads(estimator.n_jobs))
@@ -333,51 +335,3 @@ def _checked_weights(
     # Numbers in single precision are whole multiples of each other only so far.
     scaled = scaled_weights(weights.astype(held.dtype) if held.dtype.kind == "f" else weights, known)
     return scaled.values, scaled.scale
-
-
-def _refuse_gaps(name: str, values: np.ndarray, column_names: Sequence[str] | None) -> None:
-    """NaN and infinity are refused by column, so that the user knows where to look."""
-    finite = np.isfinite(values)
-    row, column = np.argwhere(~finite)[0]
-    what = "NaN" if np.isnan(values[row, column]) else "infinity (inf)"
-    count = int((~finite[:, column]).sum())
-    raise ValueError(gap_sentence(name, what, column, column_names, count, len(values), row))
-
-
-def gap_sentence(
-    name: str, what: str, column: int, column_names: Sequence[str] | None, count: int, n_rows: int, row: int
-) -> str:
-    """What is wrong with a column of an argument, and where to look."""
-    where = f"column {column}" if column_names is None else f"column {column_names[column]!r}"
-    return (
-        f"Input {name} contains {what} in {where} ({count} of its {n_rows} rows, first at row {row}); "
-        "drop those rows or fill the gaps (for example with sklearn.impute.SimpleImputer) first."
-    )
-
-
-def check_target(name: str, y: Array | None) -> None:
-    """What scikit-learn says of targets does not name the argument; the rest is left to it."""
-    if y is None:
-        return
-    try:
-        values = np.asarray(y)
-        numbers = values.astype(np.float64) if values.dtype.kind in "biufOUS" else None
-    except (ValueError, TypeError) as error:
-        example = next((value for value in values.ravel() if isinstance(value, str)), None)
-        if example is None:
-            return
-        raise ValueError(f"{name} holds text such as {str(example)!r}, but a target must be numbers.") from error
-    if numbers is not None and numbers.size and numbers.ndim <= 2 and not all_finite(numbers):
-        _refuse_gaps(name, numbers.reshape(len(numbers), -1), None)
-
-
-def _no_numbers(X: Array, argument: str) -> str:
-    """The sentence for rows with text or dates, for a model that was fitted on numbers alone."""
-    from scne.rows import frame_table, has_only_numbers
-
-    where = argument
-    if is_frame(X):
-        table = frame_table(X, argument)
-        unfit = [name for name in table.column_names if not has_only_numbers(table.select([name]))]
-        where = f"Column {unfit[0]!r} of {argument}" if unfit else argument
-    return f"{where} holds text, dates or objects, but the model was fitted on numbers alone; pass numbers there."

@@ -1,4 +1,4 @@
-"""Fits and predictions on rows in files: what a pass over them learns, and how they stream."""
+"""Fits on rows in files: what a pass over them learns, and the rows that are searched."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -18,7 +18,6 @@ from scne.fitting import (
     MemoryPlan,
     TrainingData,
     check_threads,
-    open_engine,
     statistics_form,
     statistics_hold,
     statistics_to_store,
@@ -37,8 +36,6 @@ from scne.passes import (
 from scne.rows import Array, ArrayRows, DataError, FeatureGroup, RowSource, release_memory
 
 if TYPE_CHECKING:
-    from scne.estimators._class_predictions import ClassPredictions
-    from scne.estimators._regressor import FittedRegressor
     from scne.rows import Encoder, EncoderLearner, FileRows
 
 # Rows of the sample that are encoded at a time.
@@ -308,32 +305,6 @@ def _source(files: "FileRows", encoder: "Encoder", cluster: Cluster | None) -> R
     from scne.rows import encoded_rows
 
     return encoded_rows(files, encoder) if cluster is None else rows_on_cluster(files, encoder, cluster)
-
-
-def predict_batches(
-    model: "FittedRegressor | ClassPredictions", files: "FileRows"
-) -> Iterator[tuple[Any, NDArray[np.float64]]]:
-    """Record batches of files with a fitted model's outputs (n, q) for them, in the order of the rows.
-
-    They are the predictions of a regressor; those of a classifier become probabilities by `probability_map_`.
-    """
-    if not hasattr(model, "encoder_"):
-        raise ValueError("This model was fitted on arrays, not on files, and does not know the columns of files.")
-    files = files.read_as(model.encoder_)
-    total = files.count_rows()
-    rows = stripe_rows(total)
-    done = 0
-    with open_engine(model.device, "float64", model.n_jobs) as engine:
-        for batch in files.batches(rows=rows):
-            outputs = model.fitted_.outputs(model.encoder_.transform(batch), engine)
-            done += batch.num_rows
-            announce("predicting", -(-done // rows), -(-total // rows), total)
-            yield batch, outputs
-
-
-def predict_files(model: "FittedRegressor", files: "FileRows") -> NDArray[np.float64]:
-    """Predictions (n, q) of all rows of files."""
-    return np.concatenate([outputs for _, outputs in predict_batches(model, files)])
 
 
 def _to_json(value: object) -> NDArray[np.uint8]:

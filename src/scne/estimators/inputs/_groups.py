@@ -1,10 +1,11 @@
 """The groups that a user gives, as columns of numbers."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from scne.estimators.inputs._types import Groups
 from scne.fitting import TrainingData
-from scne.rows import FeatureGroup, resolve_groups
+from scne.rows import FeatureGroup, listing, resolve_groups, warn_user
 
 
 def given_groups(groups: Groups, data: TrainingData) -> tuple[FeatureGroup, ...]:
@@ -22,3 +23,17 @@ def given_groups(groups: Groups, data: TrainingData) -> tuple[FeatureGroup, ...]
             )
         found.append(replace(group, columns=columns))
     return tuple(found)
+
+
+def warn_of_unseen(groups: Iterable[FeatureGroup], data: TrainingData) -> None:
+    """Warn of the user's columns that are in no group, where networks see the columns of their group alone."""
+    seen = {int(column) for group in groups for column in group.columns}
+    names = data.column_names if data.encoder is None else data.encoder.sources
+    unseen = [column for column in range(data.rows.n_columns) if column not in seen]
+    columns = list(dict.fromkeys(str(column) if names is None else names[column] for column in unseen))
+    if columns:
+        some, are, them = ("Columns", "are", "them") if len(columns) > 1 else ("Column", "is", "it")
+        warn_user(
+            f"{some} {listing(columns)} {are} in no group, and with networks='per group' no network sees {them}; add "
+            f"{them} to a group, leave {them} out, or use networks='across'."
+        )

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from scne.estimators.inputs._complete_files import complete_files
 from scne.estimators.inputs._data import GivenRows, is_dask_collection, is_file_rows
 from scne.estimators.inputs._files import check_files_alone
 from scne.estimators.inputs._labels import ClassWeighting, coded_labels, codes_of, few_classes, row_weights
+from scne.estimators.inputs._refusals import refuse_path
 from scne.estimators.inputs._weight_scale import column_results, scaled_files
 from scne.fitting import refuse_unfit_arrays
 from scne.passes import Cluster, check_client
@@ -81,6 +83,7 @@ def labelled_rows(
         Says, of classes, how they are weighted.
     stated : array-like or None
     """
+    refuse_path(given.X)
     if is_file_rows(given.X):
         return _labelled_files(given, weighting, stated)
     _refuse_mixtures(given)
@@ -101,13 +104,8 @@ def later_labelled_rows(given: GivenRows, known: KnownClasses) -> GivenRows:
     """Rows that come to a fitted classifier, whose classes may not be others."""
     if is_file_rows(given.X):
         check_files_alone(given)
-        name = _label_name(given.X)
-        if known.column is not None and name != known.column:
-            raise ValueError(
-                f"The rows of {given.X.path} were opened with target {name!r}, but this model was fitted to "
-                f"{known.column!r}."
-            )
-        files = scaled_files(given.X, known=known.weight_scale)
+        check_label_column(given.X, known.column)
+        files = scaled_files(complete_files(given.X), known=known.weight_scale)
         return replace(given, X=files.with_labels(known.classes.tolist(), known.by_class))
     _refuse_mixtures(given)
     if is_dask_collection(given.y):
@@ -155,9 +153,8 @@ def _labelled_files(
 
     check_files_alone(given)
     cluster = None if given.client is None else check_client(given.client)
-    files: FileRows = given.X
-    name = _label_name(files)
-    files = scaled_files(files, cluster)
+    name = check_label_column(given.X)
+    files: FileRows = scaled_files(complete_files(given.X, given.client), cluster)
     found = _label_totals(files, name, cluster)
     classes = class_array(list(found), files.label_type(), name, files.path)
     if stated is not None:
@@ -179,15 +176,22 @@ def _labelled_files(
     )
 
 
-def _label_name(files: "FileRows") -> str:
+def check_label_column(files: "FileRows", known: str | None = None) -> str:
+    """The name of the one column of labels, which is to be that of the fit where it is `known`."""
     from scne.rows import check_label_type
 
+    if not files.target_names:
+        raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
     if len(files.target_names) != 1:
         raise ValueError(
             f"The rows of {files.path} were opened with the targets {list(files.target_names)}, but a classifier "
             "predicts one column of labels; pass open_rows(..., target=COLUMN)."
         )
     (name,) = files.target_names
+    if known is not None and name != known:
+        raise ValueError(
+            f"The rows of {files.path} were opened with target {name!r}, but this model was fitted to {known!r}."
+        )
     check_label_type(files.schema.field(name).type, name, files.path)
     return name
 
@@ -219,12 +223,10 @@ class LabelCodes(NamedTuple):
 
 
 def label_codes(files: "FileRows", batch: Array, classes: np.ndarray) -> LabelCodes:
-    """The true classes of a batch of files that were opened with their target."""
+    """The true classes of a batch of files whose column of labels was checked."""
     from scne.rows import class_codes, numbers
 
-    if not files.target_names:
-        raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
-    name = _label_name(files)
+    (name,) = files.target_names
     codes = class_codes(batch.column(name), classes.tolist(), name, files.path)
     weights = np.ones(len(codes)) if files.weight_name is None else numbers(batch.column(files.weight_name))
     return LabelCodes(codes, weights)

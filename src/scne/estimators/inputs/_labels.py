@@ -127,7 +127,7 @@ def missing_sentence(name: str, n_missing: int, n_rows: int, row: int) -> str:
     """What is wrong with labels of which some are missing."""
     return (
         f"Input {name} contains NaN, infinity or None in {n_missing} of its {n_rows} rows, first at row {row}; every "
-        "row needs a label."
+        f"row needs a label: leave the others out with mask = pandas.notna({name}), and pass the rows of that mask."
     )
 
 

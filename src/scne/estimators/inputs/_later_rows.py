@@ -1,14 +1,16 @@
 """The door for rows that come to a model after its fit: checked against the columns and targets that it knows."""
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.estimators.inputs._complete_files import complete_files
 from scne.estimators.inputs._dask import look_through
 from scne.estimators.inputs._data import CheckedRows, GivenRows, checked_rows, is_dask_collection, is_file_rows
-from scne.estimators.inputs._files import check_numeric_targets
+from scne.estimators.inputs._known_files import check_targets, file_encoder, opened
 from scne.estimators.inputs._weight_scale import scaled_files
 from scne.fitting import LaterRows
 from scne.passes import stripe_rows
@@ -34,6 +36,7 @@ def later_rows(
     weight_scale : WeightScale or None
         How weights become numbers of rows; None is by their own ratios.
     """
+    given = replace(given, X=opened(model, given.X, with_targets=True))
     if is_file_rows(given.X):
         return _later_files(model, given, sample_size, seed, weight_scale)
     if is_dask_collection(given.X):
@@ -74,19 +77,12 @@ def _later_files(
     for name in ("y", "sample_weight"):
         if getattr(given, name) is not None:
             raise ValueError(f"{name} was passed beside rows in files; open_rows names the target and weight columns.")
-    if not hasattr(model, "encoder_"):
-        raise ValueError("This model was fitted on arrays, not on files, and does not know the columns of files.")
-    check_numeric_targets(files)
-    known = tuple(model.data_["target_names"])
-    if tuple(files.target_names) != known:
-        raise ValueError(
-            f"The rows of {files.path} were opened with target {list(files.target_names)}, but this model was fitted "
-            f"to {list(known)}."
-        )
+    encoder = file_encoder(model)
+    check_targets(model, files)
     from scne.rows import encoded_rows
 
-    files = scaled_files(files, known=weight_scale)
-    source = encoded_rows(files, model.encoder_)
+    files = scaled_files(complete_files(files), known=weight_scale)
+    source = encoded_rows(files, encoder)
     rows = SampledRows(source, _positions(source.n_rows, sample_size, seed))
     return LaterRows(rows, lambda: rows.sample(stripe_rows(rows.n_rows)), files.weight_scale)
 

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scne.estimators.inputs._complete_files import complete_files
 from scne.estimators.inputs._data import checked_rows, is_dask_collection, is_file_rows
-from scne.estimators.inputs._files import check_numeric_targets
+from scne.estimators.inputs._known_files import check_targets, file_encoder, opened
 from scne.passes import stripe_rows
 from scne.rows import Array, ArrayRows, SampledRows
 
@@ -25,6 +26,7 @@ def rows_to_shuffle(
     """At most `max_rows` rows with their targets, encoded, for a fitted model."""
     seed = int(generator.randint(np.iinfo(np.int32).max))
     refuse_collections(X, y, sample_weight)
+    X = opened(model, X, with_targets=True)
     if is_file_rows(X):
         rows = _file_rows(model, X, y, sample_weight, max_rows, seed)
     else:
@@ -60,11 +62,8 @@ def _file_rows(
 
     if y is not None or sample_weight is not None:
         raise ValueError("y or sample_weight was passed beside rows in files; open_rows names both columns.")
-    if not hasattr(model, "encoder_"):
-        raise ValueError("This model was fitted on arrays, not on files, and does not know the columns of files.")
-    if not files.target_names:
-        raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
-    check_numeric_targets(files)
-    source = encoded_rows(files, model.encoder_)
+    encoder = file_encoder(model)
+    check_targets(model, files)
+    source = encoded_rows(complete_files(files), encoder)
     positions = sample_positions(source.n_rows, max_rows or source.n_rows, seed)
     return SampledRows(source, positions).sample(stripe_rows(source.n_rows))

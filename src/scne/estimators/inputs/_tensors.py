@@ -110,4 +110,4 @@ def _check_matrix(name: str, X: Array) -> None:
 
 def _refuse_gaps(name: str, values: Array) -> None:
     if not all_finite(values):
-        raise ValueError(f"Input {name} contains NaN or infinity; drop those rows or fill the gaps first.")
+        raise ValueError(f"Input {name} contains NaN or infinity; leave those rows out or fill the gaps first.")

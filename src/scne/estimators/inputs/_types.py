@@ -1,5 +1,6 @@
 """What users pass, as types."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -9,8 +10,8 @@ from numpy.typing import ArrayLike
 if TYPE_CHECKING:
     from scne.rows import FileRows
 
-# Columns: arrays, data frames, tensors, Dask collections; or rows in files.
-Table: TypeAlias = "ArrayLike | FileRows"
+# Columns: arrays, data frames, tensors, Dask collections; or rows in files, which a fitted model opens by their path.
+Table: TypeAlias = "ArrayLike | FileRows | os.PathLike[str]"
 RandomState: TypeAlias = int | np.random.RandomState | None
 # Columns by name, position, slice or mask, of each group.
 ColumnChoice: TypeAlias = Sequence[str] | Sequence[int] | slice | np.ndarray

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting import ProbabilityMap
+from scne.fitting import ClassScores, ProbabilityMap
 from scne.models._errors import Unstorable, damaged
 from scne.models.file._parts import Tensors
 from scne.models.file._shelf import Shelf, choice, count_if_there, field
@@ -18,20 +18,27 @@ _TEXT, _OBJECTS = "text", "objects"
 
 
 class StoredClassifier(NamedTuple):
-    """Classes (K,), the map to their probabilities, and what a row of each counts, which older files do not hold."""
+    """Classes (K,), the map to their probabilities, what a row of each counts, and the scores on held-out rows.
+
+    Older files do not hold the last two.
+    """
 
     classes: np.ndarray
     mapping: ProbabilityMap
     class_weights: NDArray[np.float64] | None
+    scores: ClassScores | None
 
 
 def store_classifier(classifier: StoredClassifier) -> tuple[dict[str, object], Tensors]:
     """What a file holds of it."""
-    classes, mapping, weights = classifier
+    classes, mapping, weights, scores = classifier
     record = {"kind": _kind(classes), "classes": classes.tolist(), "n_held_out": mapping.n_rows}
     tensors = {"classifier.slopes": mapping.slopes, "classifier.biases": mapping.biases}
     if weights is not None:
         tensors["classifier.weights"] = weights
+    if scores is not None:
+        values = (scores.accuracy, scores.log_loss, scores.most_frequent, scores.share_loss)
+        tensors["classifier.scores"] = np.array(values)
     return {"classifier": record}, tensors
 
 
@@ -49,7 +56,18 @@ def read_classifier(document: Mapping[str, object], shelf: Shelf, n_outputs: int
     weights = shelf.take_if_there("classifier.weights", n_classes)
     if weights is not None and not ((weights >= 0).all() and weights.any()):
         raise damaged("tensor 'classifier.weights' holds negative numbers, or only zeros")
-    return StoredClassifier(classes, ProbabilityMap(slopes, biases, count_if_there(record, "n_held_out")), weights)
+    n_rows = count_if_there(record, "n_held_out")
+    return StoredClassifier(classes, ProbabilityMap(slopes, biases, n_rows), weights, _read_scores(shelf, n_rows))
+
+
+def _read_scores(shelf: Shelf, n_rows: int | None) -> ClassScores | None:
+    values = shelf.take_if_there("classifier.scores", 4)
+    if values is None:
+        return None
+    accuracy, loss, most_frequent, share_loss = values.tolist()
+    if n_rows is None or min(values) < 0 or max(accuracy, most_frequent) > 1:
+        raise damaged("tensor 'classifier.scores' does not hold accuracies and losses on held-out rows")
+    return ClassScores(n_rows, accuracy, loss, most_frequent, share_loss)
 
 
 def _kind(classes: np.ndarray) -> str:

@@ -12,13 +12,13 @@ from scne.fitting import (
     FittedTrend,
     HeldOutSums,
     Member,
-    RunningErrors,
     SolvedWeights,
     Trend,
     split_weights,
 )
 from scne.models._errors import damaged
 from scne.models.file._container import is_column_major
+from scne.models.file._held_out import read_calibration, read_held_out_errors, store_held_out_errors
 from scne.models.file._parts import (
     StoredMember,
     Tensors,
@@ -71,6 +71,8 @@ def store_networks(model: FittedNetworks, is_ensemble: bool, with_system: bool) 
             document["held_out"] = {**record, "fitted_too": model.held_out.fitted_too}
             tensors |= sums
     tensors |= {} if model.calibration is None else {"calibration": model.calibration.errors}
+    if model.held_out_errors is not None:
+        document["held_out_errors"], tensors["held_out_errors"] = store_held_out_errors(model.held_out_errors)
     return document, tensors | scaling_tensors("target_scaling", model.target_scaling)
 
 
@@ -123,7 +125,7 @@ def read_networks(
     if flat_target and n_outputs > 1:
         raise damaged(f"its target is flat, but it has {n_outputs} outputs")
     target_scaling = read_scaling("target_scaling", shelf, n_outputs)
-    calibration = _read_calibration(document, shelf, n_outputs)
+    calibration = read_calibration(document, shelf, n_outputs)
     stored = [
         read_member(record, f"members.{m}", shelf, n_columns, n_outputs)
         for m, record in enumerate(field(document, "members", list))
@@ -163,6 +165,7 @@ def read_networks(
         calibration,
         count_if_there(document, "n_rows"),
         read_weight_scale(document),
+        held_out_errors=read_held_out_errors(document, shelf, n_outputs),
     )
 
 
@@ -189,16 +192,6 @@ def _read_sums(
     if fitted_too and held_out.system.n_rows >= sums.n_rows:
         raise damaged("more rows were held out than there are")
     return sums, held_out
-
-
-def _read_calibration(document: Mapping[str, object], shelf: Shelf, n_outputs: int) -> RunningErrors | None:
-    n_errors = count_if_there(document, "n_calibration")
-    if n_errors is None:
-        return None
-    errors = shelf.take("calibration", n_errors, n_outputs)
-    if not ((errors[0] >= 0).all() and (errors[1:] >= errors[:-1]).all()):
-        raise damaged("tensor 'calibration' does not hold errors in ascending order")
-    return RunningErrors(errors, n_errors)
 
 
 def _read_solved(document: Mapping[str, object], shelf: Shelf, members: list[StoredMember]) -> SolvedWeights:

@@ -1,0 +1,75 @@
+"""What is said of rows and targets that cannot be used, wherever they lie."""
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from scne.rows import Array, all_finite, is_frame
+
+# Targets, and the rows that they belong to.
+_TARGETS = {"y": "X", "y_val": "X_val"}
+
+
+def refuse_path(X: object) -> None:
+    """Refuse a path in the place of rows to learn from: it does not say which column is the target."""
+    if isinstance(X, str | os.PathLike):
+        raise TypeError(
+            f"X is the path {os.fspath(X)!r}, but rows to learn from need a target: pass "
+            f"scne.open_rows({os.fspath(X)!r}, target=COLUMN)."
+        )
+
+
+def refuse_gaps(name: str, values: np.ndarray, column_names: Sequence[str] | None) -> None:
+    """NaN and infinity are refused by column, so that the user knows where to look."""
+    finite = np.isfinite(values)
+    row, column = np.argwhere(~finite)[0]
+    what = "NaN" if np.isnan(values[row, column]) else "infinity (inf)"
+    count = int((~finite[:, column]).sum())
+    raise ValueError(gap_sentence(name, what, column, column_names, count, len(values), row))
+
+
+def gap_sentence(
+    name: str, what: str, column: int, column_names: Sequence[str] | None, count: int, n_rows: int, row: int
+) -> str:
+    """What is wrong with a column of an argument, and where to look."""
+    where = f"column {column}" if column_names is None else f"column {column_names[column]!r}"
+    way_out = "drop those rows or fill the gaps (for example with sklearn.impute.SimpleImputer) first"
+    if name in _TARGETS:
+        way_out = _without_targets(name)
+    return f"Input {name} contains {what} in {where} ({count} of its {n_rows} rows, first at row {row}); {way_out}."
+
+
+def _without_targets(name: str) -> str:
+    return (
+        f"leave those rows out: mask = np.isfinite({name}), of several targets np.isfinite({name}).all(axis=1), then "
+        f"{_TARGETS[name]}[mask] and {name}[mask]"
+    )
+
+
+def check_target(name: str, y: Array | None) -> None:
+    """What scikit-learn says of targets does not name the argument; the rest is left to it."""
+    if y is None:
+        return
+    try:
+        values = np.asarray(y)
+        numbers = values.astype(np.float64) if values.dtype.kind in "biufOUS" else None
+    except (ValueError, TypeError) as error:
+        example = next((value for value in values.ravel() if isinstance(value, str)), None)
+        if example is None:
+            return
+        raise ValueError(f"{name} holds text such as {str(example)!r}, but a target must be numbers.") from error
+    if numbers is not None and numbers.size and numbers.ndim <= 2 and not all_finite(numbers):
+        refuse_gaps(name, numbers.reshape(len(numbers), -1), None)
+
+
+def no_numbers(X: Array, argument: str) -> str:
+    """The sentence for rows with text or dates, for a model that was fitted on numbers alone."""
+    from scne.rows import frame_table, has_only_numbers
+
+    where = argument
+    if is_frame(X):
+        table = frame_table(X, argument)
+        unfit = [name for name in table.column_names if not has_only_numbers(table.select([name]))]
+        where = f"Column {unfit[0]!r} of {argument}" if unfit else argument
+    return f"{where} holds text, dates or objects, but the model was fitted on numbers alone; pass numbers there."
