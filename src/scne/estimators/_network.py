@@ -153,7 +153,10 @@ def shared_template(bases: Sequence[NetworkRegressor]) -> NetworkRegressor:
             raise TypeError(f"estimator is {base!r}, but it must be an SCNRegressor, an RVFLRegressor or None.")
         base._for_group(None)._check_parameters()
     # Networks whose nodes are drawn need no rows to search on.
-    searched = [base for base in bases if "search_rows" in base.get_params(deep=False)]
+    searched = []
+    for base in bases:
+        if "search_rows" in base.get_params(deep=False):
+            searched.append(base)
     template = searched[0] if searched else bases[0]
     for base in bases:
         for name in SHARED:

@@ -24,13 +24,14 @@ from scne.estimators.inputs._data import (
     check_training_data,
     is_dask_collection,
     is_file_rows,
+    is_plain,
 )
 from scne.estimators.inputs._files import check_numeric_targets
 from scne.estimators.inputs._known_files import file_outputs, opened
 from scne.estimators.inputs._lazy import predict_lazily
 from scne.estimators.inputs._rows_to_shuffle import rows_to_shuffle
 from scne.estimators.inputs._types import RandomState, Table
-from scne.explain import Described, PermutationImportances, paragraph, permutation_importances, shares, total_effects
+from scne.explain import Described, PermutationImportances, column_shares, paragraph, permutation_importances
 from scne.fitting import (
     BASIS_BYTES,
     PRECISIONS,
@@ -229,10 +230,11 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
         if interval is not None:
             widths = half_widths(self.calibration_, interval)
             return around(self.predict(X), widths, flat)
-        X = opened(self, X)
-        if is_dask_collection(X):
+        plain = is_plain(X)
+        X = X if plain else opened(self, X)
+        if not plain and is_dask_collection(X):
             return predict_lazily(self, X, widths=() if flat else (self.n_outputs_,))
-        if is_file_rows(X):
+        if not plain and is_file_rows(X):
             outputs = np.concatenate(list(file_outputs(self, X)))
         else:
             inputs = check_prediction_inputs(self, X, self.fitted_.columns)
@@ -259,12 +261,7 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
         rows.
         """
         check_is_fitted(self)
-        columns = self.fitted_.columns
-        effects = total_effects(*self.fitted_.terms(), columns.n_columns, self._template().scaling)
-        if columns.encoder is not None:
-            encoder = columns.encoder
-            effects = np.array([effects[encoder.positions_of(np.array([p]))].sum() for p in range(len(encoder.inputs))])
-        return shares(effects)
+        return column_shares(self.fitted_, self._template().scaling)
 
     def permutation_importances(
         self,
@@ -350,7 +347,6 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.sparse = True
-        tags.target_tags.single_output = True
         tags.target_tags.multi_output = True
         return tags
 

@@ -43,8 +43,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     """An ensemble of networks that are decorrelated by negative correlation learning.
 
     The output is the mean (1/M) sum_m H_m b_m of M networks (Eq. (10); `member_weights` for others than 1/M). Their
-    hidden layers are found one by one, each on its own
-    columns. The output weights then minimise, for every member m,
+    hidden layers are found one by one. The output weights then minimise, for every member m,
     ``|H_m b_m - y|^2 - lambda |H_m b_m - (1/M) sum_q H_q b_q|^2`` (Eq. (20)), a single linear system
     ``A(lambda) B = H'y`` with ``A = c1 (D + R) + c2 (G - D)``, G = H'H, D its diagonal blocks and R the ridges.
     lambda is the road from a plain average of independent networks (0) to one joint ridge regression on all nodes

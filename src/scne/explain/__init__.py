@@ -5,7 +5,7 @@ from scne.explain._effects import LevelEffect, NumberEffect, level_effect, numbe
 from scne.explain._group_importances import GroupImportances, group_importances
 from scne.explain._paragraph import Described, paragraph
 from scne.explain._permutation import ErrorRises, Measure, PermutationImportances, permutation_importances
-from scne.explain._sensitivity import shares, total_effects
+from scne.explain._sensitivity import column_shares
 
 __all__ = [
     "Described",
@@ -15,12 +15,11 @@ __all__ = [
     "Measure",
     "NumberEffect",
     "PermutationImportances",
+    "column_shares",
     "error_decomposition",
     "group_importances",
     "level_effect",
     "number_effect",
     "paragraph",
     "permutation_importances",
-    "shares",
-    "total_effects",
 ]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
+from scne.fitting import FittedNetworks
 from scne.networks import ACTIVATIONS, HiddenLayer
 from scne.rows import ColumnScaling, DatedScaling, InputScaling, RampScaling
 
@@ -42,6 +43,19 @@ def total_effects(
     changes /= len(layers)
     effects: NDArray[np.float64] = np.square(changes, out=changes).mean(axis=1).sum(axis=1) / 2
     return effects
+
+
+def column_shares(model: FittedNetworks, scaling: str) -> NDArray[np.float64]:
+    """The share of each column of the user's in the sum of all total effects; of an encoded one that of all its parts.
+
+    They sum to 1, or are all zero.
+    """
+    effects = total_effects(*model.terms(), model.columns.n_columns, scaling)
+    encoder = model.columns.encoder
+    if encoder is not None:
+        parts = [encoder.positions_of(np.array([place])) for place in range(len(encoder.inputs))]
+        effects = np.array([effects[positions].sum() for positions in parts])
+    return shares(effects)
 
 
 def shares(effects: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,8 +1,14 @@
 """From checked rows to a fitted model, step by step."""
 
-from scne.fitting._baselines import HeldOutErrors
 from scne.fitting._building import DrawnPlan, NetworkPlan
-from scne.fitting._calibration import MOST_ERRORS, HeldOutOutputs, PredictionInterval, around, half_widths
+from scne.fitting._calibration import (
+    MOST_ERRORS,
+    HeldOutErrors,
+    HeldOutOutputs,
+    PredictionInterval,
+    around,
+    half_widths,
+)
 from scne.fitting._checkpoint import Checkpoint, Form, check_fixed_seed, keeping
 from scne.fitting._checkpoint_folder import CheckpointError
 from scne.fitting._checks import (

@@ -12,6 +12,7 @@ intervals a little, and the kept model has seen more rows than the one that was 
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from math import ceil
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -177,3 +178,73 @@ def around(prediction: Array, widths: NDArray[np.float64], flat: bool) -> Predic
     """Intervals of the given half widths, for predictions of shape (n, q), or (n,) when there is one flat output."""
     reach = widths[0] if flat else widths
     return PredictionInterval(prediction, prediction - reach, prediction + reach)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutErrors:
+    """Root mean squared errors on rows that a fit held out, in units of y.
+
+    Attributes
+    ----------
+    n_rows : int
+        The held-out rows.
+    model : ndarray of shape (q,)
+        Of the fit, by weights that have not seen these rows.
+    mean : ndarray of shape (q,)
+        Of the mean target of the other rows.
+    linear : ndarray of shape (q,) or None
+        Of a ridge regression on the other rows; None unless the fit judged one (trend="judged").
+    """
+
+    n_rows: int
+    model: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    linear: NDArray[np.float64] | None
+
+
+def held_out_errors(
+    judged: HeldOutOutputs, searched: ArrayRows, fitted: NDArray[np.intp] | None, line: Array | None
+) -> HeldOutErrors:
+    """Errors of a model, a mean and a line on held-out rows, by the weights of these.
+
+    Parameters
+    ----------
+    judged : HeldOutOutputs
+        What the model says of the held-out rows, and their targets.
+    searched : ArrayRows
+        Rows of the search, for the mean.
+    fitted : ndarray of int or None
+        Places of those among them that were not held out; None is all.
+    line : array of shape (n, q) or None
+        What a linear model says of the held-out rows.
+
+    Examples
+    --------
+    >>> rows = ArrayRows(np.zeros((4, 1)), np.array([[1.0], [3.0], [2.0], [6.0]]))
+    >>> held_out = HeldOutOutputs(rows.take(np.array([2, 3])), np.array([[2.0], [5.0]]))
+    >>> errors = held_out_errors(held_out, rows, np.array([0, 1]), None)
+    >>> errors.model.round(2), errors.mean.round(2)
+    (array([0.71]), array([2.83]))
+    """
+    targets, weights = judged.rows.targets, judged.rows.weights
+    assert targets is not None
+    typical = _mean(searched.targets, searched.weights, fitted)
+    return HeldOutErrors(
+        judged.rows.n_rows,
+        np.sqrt(_mean((judged.outputs - targets) ** 2, weights)),
+        np.sqrt(_mean((like(typical, targets) - targets) ** 2, weights)),
+        None if line is None else np.sqrt(_mean((line - targets) ** 2, weights)),
+    )
+
+
+def _mean(values: Array, weights: Array | None, places: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
+    """The mean (q,) of the rows (n, q) of an array, or of those at some places, by weights."""
+    xp = namespace_of(values)
+    if places is not None:
+        chosen = like(places, values, xp.int64)
+        values = xp.take(values, chosen, axis=0)
+        weights = None if weights is None else xp.take(weights, chosen, axis=0)
+    if weights is None:
+        return to_numpy(xp.mean(values, axis=0))
+    counts = cast(weights, "float64")
+    return to_numpy(xp.sum(counts[:, None] * values, axis=0) / xp.sum(counts))

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting._baselines import held_out_errors
-from scne.fitting._calibration import HeldOutOutputs, held_out_outputs, kept_errors, with_trend
+from scne.fitting._calibration import HeldOutOutputs, held_out_errors, held_out_outputs, kept_errors, with_trend
 from scne.fitting._checkpoint import Checkpoint
 from scne.fitting._checks import BASIS_BYTES, check_gram_fits
 from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend, HeldOutSums, RunningErrors

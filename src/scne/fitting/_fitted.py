@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting._baselines import HeldOutErrors
+from scne.fitting._calibration import HeldOutErrors
 from scne.fitting._members import Member, mean_output, member_outputs
 from scne.fitting._trend import Trend
 from scne.fitting._weights import SolvedWeights

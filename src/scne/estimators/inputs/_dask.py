@@ -10,13 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from scne.estimators.inputs._data import (
-    FitColumns,
-    GivenRows,
-    is_dask_collection,
-    watched_rows,
-)
-from scne.estimators.inputs._refusals import check_target, gap_sentence
+from scne.estimators.inputs._data import GivenRows, check_target, is_dask_collection, watched_rows
+from scne.estimators.inputs._refusals import gap_sentence
+from scne.estimators.inputs._types import FitColumns
 from scne.estimators.inputs._weight_scale import SettledWeights, scaled_collection
 from scne.fitting import BlockStatistics, TrainingData, block_statistics, combined_statistics, refuse_unfit_arrays
 from scne.passes import (

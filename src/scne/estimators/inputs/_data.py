@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from scne.estimators.inputs._frames import (
     learn_table,
     needs_encoder,
 )
-from scne.estimators.inputs._refusals import check_target, no_numbers, refuse_gaps, refuse_path
+from scne.estimators.inputs._refusals import no_numbers, refuse_gaps, refuse_path
+from scne.estimators.inputs._types import FitColumns, KnownColumns
 from scne.estimators.inputs._weight_scale import SettledWeights, scaled_weights
 from scne.fitting import (
     Checkpoint,
@@ -36,7 +37,7 @@ from scne.rows import Array, ArrayRows, WeightScale, all_finite, is_foreign, is_
 if TYPE_CHECKING:
     from distributed import Client
 
-    from scne.rows import Encoder, FileRows
+    from scne.rows import FileRows
 
 _NUMBER_TYPES = (
     "double",
@@ -46,6 +47,17 @@ _NUMBER_TYPES = (
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
 )
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def is_plain(X: object) -> bool:
+    """Whether X is an array of numbers of NumPy, which none of the other doors is for.
+
+    Examples
+    --------
+    >>> is_plain(np.zeros((2, 2))), is_plain([[0.0, 1.0]]), is_plain(np.array([["a"]]))
+    (True, False, False)
+    """
+    return type(X) is np.ndarray and X.dtype.kind in "biuf"
 
 
 def is_dask_collection(X: object) -> bool:
@@ -91,30 +103,6 @@ class GivenRows:
     client: "Client | None" = None
 
 
-class KnownColumns(Protocol):
-    """The columns of a fit: `Columns` of a fitted model, or `FitColumns` of one that is being fitted."""
-
-    @property
-    def encoder(self) -> "Encoder | None":
-        """How they became numbers."""
-
-    @property
-    def means(self) -> NDArray[np.float64] | None:
-        """What stands for a missing number."""
-
-    @property
-    def data(self) -> dict[str, Any] | None:
-        """Of a fit on files, whose columns are found by their names."""
-
-
-class FitColumns(NamedTuple):
-    """What is known of the columns while validation rows are checked."""
-
-    encoder: "Encoder | None"
-    means: NDArray[np.float64] | None = None
-    data: dict[str, Any] | None = None
-
-
 def check_training_data(
     estimator: BaseEstimator,
     given: GivenRows,
@@ -141,19 +129,20 @@ def check_training_data(
     plan : MemoryPlan or None
         Of a fit on files.
     """
-    refuse_path(given.X)
-    if is_file_rows(given.X):
-        from scne.estimators.inputs._files import training_files
+    if not is_plain(given.X):
+        refuse_path(given.X)
+        if is_file_rows(given.X):
+            from scne.estimators.inputs._files import training_files
 
-        return training_files(estimator, given, search_rows, seed, checkpoint, plan)
-    if is_dask_collection(given.X):
-        from scne.estimators.inputs._dask import training_collections
+            return training_files(estimator, given, search_rows, seed, checkpoint, plan)
+        if is_dask_collection(given.X):
+            from scne.estimators.inputs._dask import training_collections
 
-        return training_collections(estimator, given, search_rows, seed)
-    if is_foreign(given.X):
-        from scne.estimators.inputs._tensors import check_tensors
+            return training_collections(estimator, given, search_rows, seed)
+        if is_foreign(given.X):
+            from scne.estimators.inputs._tensors import check_tensors
 
-        return check_tensors(estimator, given, search_rows, seed)
+            return check_tensors(estimator, given, search_rows, seed)
     if given.client is not None or is_dask_collection(given.y) or is_dask_collection(given.sample_weight):
         raise TypeError(
             f"X is a {type(given.X).__name__} in the memory of this process; for a fit on a Dask cluster pass a Dask "
@@ -167,7 +156,9 @@ def check_training_data(
         )
     learned = checked.learned
     columns = FitColumns(None if learned is None else learned.encoder)
-    watched = watched_rows(estimator, given.X_val, given.y_val, rows, columns)
+    watched = None
+    if given.X_val is not None or given.y_val is not None:
+        watched = watched_rows(estimator, given.X_val, given.y_val, rows, columns)
     names = getattr(estimator, "feature_names_in_", None)
     if learned is not None:
         names = learned.encoder.names
@@ -209,6 +200,8 @@ def watched_rows(
 
 def check_prediction_inputs(estimator: BaseEstimator, X: Array, columns: KnownColumns) -> Any:
     """Inputs (n, d) of a prediction, validated against the columns seen in fit, and encoded where those were."""
+    if is_plain(X):
+        return _known_inputs(estimator, X, columns, "X")
     if is_foreign(X) and columns.encoder is None:
         from scne.estimators.inputs._tensors import check_tensor_inputs
 
@@ -223,7 +216,7 @@ def _known_inputs(estimator: BaseEstimator, X: Array, columns: KnownColumns, arg
     if columns.encoder is not None:
         threads = check_threads(getattr(estimator, "n_jobs", 1))
         return encoded_inputs(estimator, X, columns.encoder, columns.data is not None, threads, argument)
-    if needs_encoder(X):
+    if not is_plain(X) and needs_encoder(X):
         raise ValueError(no_numbers(X, argument))
     checked = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
     if all_finite(checked):
@@ -271,12 +264,14 @@ def checked_rows(
     `weight_scale`, or by a scale of their own.
     """
     argument, target = f"X{suffix}", f"y{suffix}"
-    X = dense(X, argument)
-    refuse_masks(argument, X)
+    if not is_plain(X):
+        X = dense(X, argument)
+        refuse_masks(argument, X)
     for name, values in ((target, y), ("sample_weight", sample_weight)):
-        refuse_unfit_arrays(name, values)
+        if values is not None and not is_plain(values):
+            refuse_unfit_arrays(name, values)
     check_target(target, y)
-    raw = columns is not None or needs_encoder(X)
+    raw = columns is not None or (not is_plain(X) and needs_encoder(X))
     if raw:
         targets = _targets_beside(estimator, X, y, target)
         inputs = None if columns is None else _known_inputs(estimator, X, columns, argument)
@@ -294,7 +289,9 @@ def checked_rows(
     flat = targets.ndim == 1
     targets = targets[:, None] if flat else targets
     check_target_sizes(target, targets)
-    weights, scale = _checked_weights(len(targets), sample_weight, weight_scale)
+    weights, scale = None, None
+    if sample_weight is not None:
+        weights, scale = _checked_weights(len(targets), sample_weight, weight_scale)
     if inputs is not None and isinstance(engine, DeviceEngine):
         rows = engine.placed(ArrayRows(inputs, targets, weights))
         if rows is not None and all_finite(rows.inputs):
@@ -309,6 +306,22 @@ def checked_rows(
     return CheckedRows(ArrayRows(learned.inputs, targets, weights), flat, scale, learned)
 
 
+def check_target(name: str, y: Array | None) -> None:
+    """What scikit-learn says of targets does not name the argument; the rest is left to it."""
+    if y is None:
+        return
+    try:
+        values = np.asarray(y)
+        numbers = values.astype(np.float64) if values.dtype.kind in "biufOUS" else None
+    except (ValueError, TypeError) as error:
+        example = next((value for value in values.ravel() if isinstance(value, str)), None)
+        if example is None:
+            return
+        raise ValueError(f"{name} holds text such as {str(example)!r}, but a target must be numbers.") from error
+    if numbers is not None and numbers.size and numbers.ndim <= 2 and not all_finite(numbers):
+        refuse_gaps(name, numbers.reshape(len(numbers), -1), None)
+
+
 def _targets_beside(estimator: BaseEstimator, X: Array, y: Array | None, name: str) -> Any:
     """Targets of rows that scikit-learn does not look at."""
     if y is None:
@@ -316,16 +329,14 @@ def _targets_beside(estimator: BaseEstimator, X: Array, y: Array | None, name: s
     targets = check_array(y, ensure_2d=False, ensure_all_finite=False, dtype="numeric", input_name=name)
     if targets.ndim > 2:
         raise ValueError(f"{name} has {targets.ndim} dimensions, but it must have one or two.")
-    if not is_lazy(X):
+    if is_plain(X) or not is_lazy(X):
         check_consistent_length(X if hasattr(X, "__len__") else np.asarray(X), targets)
     return targets
 
 
 def _checked_weights(
-    n_rows: int, sample_weight: Array | None, known: WeightScale | None
+    n_rows: int, sample_weight: Array, known: WeightScale | None
 ) -> tuple[NDArray[np.float64] | None, WeightScale | None]:
-    if sample_weight is None:
-        return None, None
     if isinstance(sample_weight, SettledWeights):
         return sample_weight.values, sample_weight.scale
     held = np.asarray(sample_weight)

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from scne.estimators.inputs._complete_files import complete_files
 from scne.estimators.inputs._dask import look_through
-from scne.estimators.inputs._data import CheckedRows, GivenRows, checked_rows, is_dask_collection, is_file_rows
+from scne.estimators.inputs._data import (
+    CheckedRows,
+    GivenRows,
+    checked_rows,
+    is_dask_collection,
+    is_file_rows,
+    is_plain,
+)
 from scne.estimators.inputs._known_files import check_targets, file_encoder, opened
 from scne.estimators.inputs._weight_scale import scaled_files
 from scne.fitting import LaterRows
@@ -36,10 +43,11 @@ def later_rows(
     weight_scale : WeightScale or None
         How weights become numbers of rows; None is by their own ratios.
     """
-    given = replace(given, X=opened(model, given.X, with_targets=True))
-    if is_file_rows(given.X):
+    plain = is_plain(given.X)
+    given = given if plain else replace(given, X=opened(model, given.X, with_targets=True))
+    if not plain and is_file_rows(given.X):
         return _later_files(model, given, sample_size, seed, weight_scale)
-    if is_dask_collection(given.X):
+    if not plain and is_dask_collection(given.X):
         seen = look_through(given.X, given.y, given.sample_weight, None, sample_size, seed, weight_scale)
         _check_columns(model, seen.rows.n_columns, seen.column_names)
         _check_outputs(model, seen.sample)
@@ -57,7 +65,7 @@ def later_rows(
 
 
 def _rows_in_memory(model: "FittedRegressor", given: GivenRows, weight_scale: WeightScale | None) -> CheckedRows:
-    if not is_foreign(given.X):
+    if is_plain(given.X) or not is_foreign(given.X):
         return checked_rows(
             model, given.X, given.y, given.sample_weight, model.fitted_.columns, weight_scale=weight_scale
         )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scne.rows import Array, all_finite, is_frame
+from scne.rows import Array, is_frame
 
 # Targets, and the rows that they belong to.
 _TARGETS = {"y": "X", "y_val": "X_val"}
@@ -45,22 +45,6 @@ def _without_targets(name: str) -> str:
         f"leave those rows out: mask = np.isfinite({name}), of several targets np.isfinite({name}).all(axis=1), then "
         f"{_TARGETS[name]}[mask] and {name}[mask]"
     )
-
-
-def check_target(name: str, y: Array | None) -> None:
-    """What scikit-learn says of targets does not name the argument; the rest is left to it."""
-    if y is None:
-        return
-    try:
-        values = np.asarray(y)
-        numbers = values.astype(np.float64) if values.dtype.kind in "biufOUS" else None
-    except (ValueError, TypeError) as error:
-        example = next((value for value in values.ravel() if isinstance(value, str)), None)
-        if example is None:
-            return
-        raise ValueError(f"{name} holds text such as {str(example)!r}, but a target must be numbers.") from error
-    if numbers is not None and numbers.size and numbers.ndim <= 2 and not all_finite(numbers):
-        refuse_gaps(name, numbers.reshape(len(numbers), -1), None)
 
 
 def no_numbers(X: Array, argument: str) -> str:
