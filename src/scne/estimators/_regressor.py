@@ -120,12 +120,11 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
             nodes, and what is "auto" or "judged" is chosen.
         checkpoint : path, optional
             Folder that keeps the fit's progress: a new or empty one, or that of the same fit. A fit that was killed
-            resumes from there when it is started again with the same settings and data, and ends with the same model,
-            bit for bit; a finished one removes it. Needs a whole number as `random_state`.
+            resumes from there when it is started again with the same settings and data, and ends with the same bits; a
+            finished one removes it. Needs a whole number as `random_state`.
         client : distributed.Client, optional
             The Dask cluster to fit on. Rows stay where they are and only sums travel; files are read by the workers,
-            which must see them under the same names. None uses Dask's own default for Dask collections, and this
-            process for everything else.
+            which must see them under the same names. None uses Dask's own default for Dask collections.
 
         Returns
         -------
@@ -147,10 +146,8 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
         if checkpoint is not None:
             check_fixed_seed(self.random_state)
             if is_dask_collection(given.X):
-                raise ValueError(
-                    "checkpoint was passed beside a Dask collection, whose rows cannot be told apart from others "
-                    "without reading them; keep checkpoints of fits on files (scne.open_rows)."
-                )
+                words = "whose contents cannot be fingerprinted without reading them; keep those of fits on files"
+                raise ValueError(f"checkpoint was passed beside a Dask collection, {words} (scne.open_rows).")
         job = logging_stages(f"{type(self).__name__}.fit")
         with job, nullcontext() if checkpoint is None else keeping(checkpoint) as kept:
             engine = open_engine(self.device, self.precision, self.n_jobs, given.X)
@@ -204,9 +201,8 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
         interval : float in (0, 1) or None, default=None
             Also give an interval around every prediction that a share of `interval` of new rows lie in, each output
             for itself. It rests on rows that the fit held out (X_val, or `validation_fraction`), by split conformal
-            prediction: right for any noise, as long as new rows come from where those rows came from. The width is
-            the same for every row, so where the noise is larger than elsewhere intervals cover less, and elsewhere
-            more.
+            prediction: right for any noise, as long as new rows come from where those came from. Its width is the same
+            for every row, so it covers less where the noise is larger.
 
         Returns
         -------
@@ -255,10 +251,9 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
         rows and comes out the same from a model file. Columns are taken as independent of each other, with the mean,
         deviation and range that their scaling knows ("0-1" and "min-max" know the range alone, and stand for uniform
         columns). scaling="none" knows nothing: columns are then standard normal, whatever their units (with a linear
-        trend beside the networks, uniform over the range that the trend has seen). A column that an encoder made
-        several of counts with the sum of theirs, and several outputs by their scaled variance. Where columns depend on
-        each other strongly, or to know what a column is worth in terms of the error, use `permutation_importances` on
-        rows.
+        trend beside the networks, uniform over the range that the trend has seen). A text or a date counts with all
+        that it was encoded to, several outputs by their scaled variance. Where columns depend on each other strongly,
+        or to know what a column is worth in terms of the error, use `permutation_importances`.
         """
         check_is_fitted(self)
         return column_shares(self.fitted_, self._template().scaling)
@@ -347,7 +342,6 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.sparse = True
-        tags.target_tags.multi_output = True
         return tags
 
 

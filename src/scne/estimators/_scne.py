@@ -69,8 +69,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         across the groups can.
     trend : {"judged", "linear", "none"}, default="judged"
         What a linear trend, a ridge regression on all columns, has to say. "judged" builds the networks on the target
-        itself and lets the held-out rows tell how much of the output is left to them and how much to the trend;
-        where there is little more to find than a straight line, or too few rows to find it, the trend gets most of it.
+        itself and lets the held-out rows tell how much of the output is left to them and how much to the trend.
         "linear" takes the trend off the target before networks are built, and adds it to their output; so does
         "judged" where no row is held out. "none", as in the paper, leaves all of the output to the networks.
     solver : {"auto", "naive", "pinv", "jacobi", "gauss-seidel", "cholesky", "cg", "matrix-free naive", \
@@ -91,8 +90,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     max_iter : int, default=100
         k_max of the iterative solvers.
     tol : float, default=0.0
-        tau: iterations also stop when the ensemble error is below it, in units of the scaled target; in any case they
-        stop when what the weights produce moves by less than 1e-8, relatively.
+        tau: iterations also stop when the ensemble error, in units of the scaled target, is below it.
     device : str or None, default=None
         Where the work is done: "cuda", "auto", "cpu", or None, which is where X lives (see `SCNRegressor`).
     precision : {"auto", "float32", "tf32", "float64"}, default="auto"
