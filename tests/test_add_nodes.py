@@ -132,7 +132,7 @@ def test_every_network_is_grown_against_what_the_others_leave():
     model = plain_ensemble(template, groups=GROUPS, decorrelation=1.49, ridge=1e-6, random_state=0).fit(X, y)
     with ThreadEngine(1) as engine:
         rows, scaling = ArrayRows(X, y[:, None]), model.target_scaling_
-        site = BuildingSite(rows, None, None, None, scaling, draw_seed(0), engine)
+        site = BuildingSite(rows, None, None, None, scaling, np.zeros(0), draw_seed(0), engine)
         plans = model._member_plans(list(model.groups_))
         members = grown_members(plans, model.members_, model.fitted_.weights, 4, site)
     said = [layer.outputs(X) @ beta / 3 for layer, beta in zip(*model.fitted_.terms(), strict=True)]

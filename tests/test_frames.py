@@ -273,6 +273,13 @@ class TestArrays:
         fitted = RVFLRegressor(5, random_state=0).fit(days, np.sin(np.arange(60) / 9))
         assert np.isfinite(fitted.predict(days)).all()
 
+    def test_durations_count_in_seconds(self):
+        days = np.arange(60)[:, None].astype("timedelta64[D]")
+        estimator, y = RVFLRegressor(5, random_state=0), np.sin(np.arange(60) / 9)
+        seconds = pd.DataFrame({"0": np.arange(60) * 86_400.0, "1": None})
+        expected = estimator.fit(seconds, y).predict(seconds)
+        assert same_bits(estimator.fit(days, y).predict(days), expected)
+
     def test_sparse_matrices_are_taken_with_their_zeros(self):
         X = scipy.sparse.random(100, 6, 0.3, format="csr", random_state=0)
         estimator = RVFLRegressor(5, random_state=0)

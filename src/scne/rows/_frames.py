@@ -80,6 +80,9 @@ def array_table(values: np.ndarray, names: Sequence[str], argument: str = "X") -
     >>> array_table(np.array([[1, "x"], [None, "y"]], dtype=object), ["0", "1"]).schema.types
     [DataType(int64), DataType(string)]
     """
+    if values.dtype.kind in "mM":
+        # Of NumPy's units Arrow knows few.
+        values = values.astype(f"{values.dtype.kind}8[us]")
     columns = [_objects(name, values[:, place], argument) for place, name in enumerate(names)]
     return pa.Table.from_arrays(columns, names=list(names))
 

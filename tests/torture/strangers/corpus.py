@@ -94,7 +94,7 @@ def _fitted_models():
         X[:5],
     )
     yield "dates", _dated_model(), np.array([[2024.0, 5, 3, 0.5], [1999, 12, 31, 0.1]])
-    yield "files", _file_model(), np.zeros((3, 15))
+    yield "files", _file_model(), file_table().slice(0, 3).drop_columns("y")
 
 
 def _dated_model():
@@ -151,7 +151,6 @@ def examples() -> tuple[Example, ...]:
         warnings.simplefilter("ignore")
         for name, model, rows in _fitted_models():
             model.save(path, with_system=True)
-            rows = rows if rows.shape[1] == model.n_features_in_ else np.zeros((3, model.n_features_in_))
             found.append(Example(name, path.read_bytes(), rows, load(path).predict(rows)))
         for stored in sorted(STORED.glob("v[12]_*.scne")):
             model = load(stored)
