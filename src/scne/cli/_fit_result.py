@@ -11,10 +11,10 @@ from scne.cli._console import open_console
 from scne.cli._expected import expected_errors, expected_scores, print_expected, print_expected_scores
 from scne.cli._files import Model, is_classifier
 from scne.cli._options import OUT, VERBOSE
+from scne.cli._progress import span_text
 from scne.cli._tables import print_networks, printable
 from scne.estimators import ModelSummary
 from scne.fitting import ClassScores, FittedNetworks
-from scne.report import format_duration
 from scne.rows import ColumnReading, column_readings, counted, listed
 
 _LABEL = 9
@@ -101,7 +101,7 @@ def print_fit(result: FitResult, verbose: bool) -> None:
     console = open_console()
     targets, classes = listed([printable(name) for name in result.targets]), result.summary.classes
     what = "model" if classes is None else f"classifier of the {len(classes):,} classes"
-    console.print(f"Fitted a {what} of {targets} in {format_duration(result.seconds)}.\n", style="bold", markup=False)
+    console.print(f"Fitted a {what} of {targets} in {span_text(result.seconds)}.\n", style="bold", markup=False)
     notes = {label: [note] for label, note in result.notes.items()}
     n_groups = len(result.fitted.columns.groups)
     if n_groups <= 1 and not verbose:
