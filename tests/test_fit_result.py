@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -183,3 +185,9 @@ def test_a_file_keeps_the_errors_but_not_the_statistics(folder, facts):
     assert errors.n_rows == 120
     assert model.fitted_.columns.statistics is None
     assert column_readings(model.encoder_)[0].gap_share is None
+
+
+def test_a_fit_loads_nothing_that_draws():
+    """Its memory would count against that of the fit, and its half second is nobody's."""
+    code = "import scne.cli._fit_result, sys; raise SystemExit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -72,7 +72,8 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or rows in files
+        X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or files
+            Rows in files, or their path.
 
         Returns
         -------
@@ -87,7 +88,8 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or rows in files
+        X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or files
+            Rows in files, or their path.
 
         Returns
         -------
@@ -102,7 +104,8 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or rows in files
+        X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or files
+            Rows in files, or their path.
 
         Returns
         -------
@@ -126,8 +129,8 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or rows in files
-            Rows in files name their own target and weights.
+        X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or files
+            Rows in files name their own target and weights; a path needs a model that was fitted on files.
         y : array-like of shape (n_rows,)
             Labels; a tensor, or not, whatever X is. A label that is no class counts as wrong.
         sample_weight : array-like of shape (n_rows,), optional
