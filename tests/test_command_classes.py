@@ -91,6 +91,7 @@ def test_every_command_on_every_kind_of_class(target, options, held, folder, com
     assert f"classes  {', '.join(map(str, classes))}" in command("inspect", path)
 
 
+@pytest.mark.slow
 def test_the_report_of_a_classifier(folder, command, tmp_path):
     path, _ = fitted(folder, command, "label")
     scores = json.loads(command("evaluate", path, folder / "test.parquet", "--json"))

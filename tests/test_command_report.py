@@ -247,6 +247,7 @@ def test_tags_are_balanced_headings_nest_and_nothing_is_loaded(page: Path, outli
             assert (attributes.get(name) or "data:").startswith(("#", "data:") if tag == "a" else "data:")
 
 
+@pytest.mark.slow
 def test_a_model_with_its_system_shows_networks_bounds_and_iterations(run: Callable[..., Any], folder: Path) -> None:
     status, out, err = run("frame.scne", "test.parquet", "--target", "dust", "--out", "frame.html", "--seed", "3")
     assert (status, err) == (0, "")
@@ -265,6 +266,7 @@ def test_a_model_with_its_system_shows_networks_bounds_and_iterations(run: Calla
     assert float(outline.tables[0][1][1]) == pytest.approx(expected, rel=0.01)
 
 
+@pytest.mark.slow
 def test_two_outputs_of_an_array_model_on_csv(run: Callable[..., Any], folder: Path) -> None:
     status, _, err = run(
         "array.scne", "plain.csv", "--target", "dust", "--target", "less", "--out", "array.html", "--json"
@@ -282,6 +284,7 @@ def test_two_outputs_of_an_array_model_on_csv(run: Callable[..., Any], folder: P
     assert sum(tag == "figure" for tag, _ in outline.elements) == 2 * 3 + 1 + 4
 
 
+@pytest.mark.slow
 def test_pictures_of_many_rows_are_made_of_a_sample_and_numbers_of_all(
     run: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,6 +69,7 @@ def local():
     return make_model().fit(X, y)
 
 
+@pytest.mark.slow
 def test_array_on_a_cluster(cluster, local):
     X, y = make_rows()
     # The target is cut otherwise than the inputs.

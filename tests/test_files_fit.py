@@ -228,6 +228,7 @@ def test_a_truncated_file_is_named(folder, model_file, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["broken.parquet"]
 
 
+@pytest.mark.slow
 def test_a_killed_fit_goes_on_and_ends_with_the_same_bytes(folder, tmp_path):
     """SIGKILL at several moments; what is started again must end with the very file of an undisturbed fit."""
     command = [*SCNE, "fit", str(folder / "parts"), *map(str, FIT[:-4]), "--nodes", "40", "--seed", "5"]

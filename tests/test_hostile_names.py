@@ -161,7 +161,10 @@ def fitted(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(name, marks=pytest.mark.slow) if name in ("report", "paper") else name for name in COMMANDS],
+)
 def test_every_command_writes_to_an_ascii_stream(command, fitted):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     done = subprocess.run([*SCNE, *COMMANDS[command]], cwd=fitted, env=environment, capture_output=True)
