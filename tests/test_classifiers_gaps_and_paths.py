@@ -134,24 +134,26 @@ def test_a_fit_that_was_stopped_resumes_without_these_rows(tmp_path):
     assert same(resumed, clone(HELD_OUT).fit(rows), frame[INPUTS])
 
 
-def test_codes_that_pandas_calls_categories_are_labels_as_they_are(tmp_path):
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_codes_that_pandas_calls_categories_are_labels_as_they_are(ending, tmp_path):
     frame = make_frame(n=500).drop(columns="w")
     codes = pd.Categorical(frame["label"].map({"low": 30, "mid": 7, "high": -2}))
     frame = frame.assign(label=codes, code=codes)
     frame.loc[:49, "label"] = np.nan
-    frame.to_parquet(tmp_path / "rows.parquet", index=False)
+    path = tmp_path / f"rows.{ending}"
+    frame.to_parquet(path, index=False) if ending == "parquet" else frame.to_feather(path)
     with pytest.warns(ScneWarning, match="50 of 500 rows"):
-        model = clone(DRAWN).fit(open_rows(tmp_path / "rows.parquet", target="label", ignore="code"))
+        model = clone(DRAWN).fit(open_rows(path, target="label", ignore="code"))
     assert model.classes_.tolist() == [-2, 7, 30]
     assert model.classes_.dtype == np.int64
     # As an input the same column is categories.
-    kinds = open_rows(tmp_path / "rows.parquet", target="label").input_kinds()
+    kinds = open_rows(path, target="label").input_kinds()
     assert kinds["code"] == "category"
     whole = frame[50:]
     beside = clone(DRAWN).fit(whole[INPUTS], whole["label"].astype(int))
     assert same(model, beside, frame[INPUTS])
     with pytest.warns(ScneWarning, match="50 of 500 rows"):
-        assert model.score(tmp_path / "rows.parquet") == beside.score(whole[INPUTS], whole["label"].astype(int))
+        assert model.score(path) == beside.score(whole[INPUTS], whole["label"].astype(int))
 
 
 @pytest.mark.parametrize("kind", ["text that looks like numbers", "true and false", "whole numbers"])

@@ -26,7 +26,7 @@ def stored_index(schema: pa.Schema) -> tuple[str, ...]:
 def with_categories(schema: pa.Schema, numbers: Collection[str] = ()) -> pa.Schema:
     """The schema with categorical columns of numbers as text, as such columns are read where they are dictionaries.
 
-    `numbers` names columns that stay numbers.
+    `numbers` names columns that are numbers all the same, in a dictionary too.
 
     Parquet has no dictionaries of numbers: it stores the numbers, and what pandas tells of the column is all that is
     left of its being a category.
@@ -36,8 +36,8 @@ def with_categories(schema: pa.Schema, numbers: Collection[str] = ()) -> pa.Sche
     >>> import pandas as pd
     >>> codes = pa.Table.from_pandas(pd.DataFrame({"code": pd.Categorical([7, 3, 7])}))
     >>> stored = pa.schema([("code", pa.int64())], codes.schema.metadata)
-    >>> with_categories(stored).field("code").type
-    DataType(string)
+    >>> with_categories(stored).field("code").type, with_categories(codes.schema, ["code"]).field("code").type
+    (DataType(string), DataType(int64))
     """
     columns = _told(schema).get("columns")
     categorical = {
@@ -45,12 +45,13 @@ def with_categories(schema: pa.Schema, numbers: Collection[str] = ()) -> pa.Sche
         for column in (columns if isinstance(columns, list) else ())
         if isinstance(column, Mapping) and column.get("pandas_type") == "categorical"
     }.difference(numbers)
-    return pa.schema(
-        [
-            pa.field(field.name, pa.string()) if field.name in categorical and is_numeric(field.type) else field
-            for field in schema
-        ]
-    )
+    return pa.schema([_settled(field, field.name in categorical, field.name in numbers) for field in schema])
+
+
+def _settled(field: pa.Field, is_category: bool, is_number: bool) -> pa.Field:
+    if is_number and pa.types.is_dictionary(field.type) and is_numeric(field.type.value_type):
+        return pa.field(field.name, field.type.value_type)
+    return pa.field(field.name, pa.string()) if is_category and is_numeric(field.type) else field
 
 
 def _told(schema: pa.Schema) -> Mapping[str, Any]:
