@@ -56,6 +56,8 @@ CHANGES: dict[str, list[list[str] | None]] = {
     "verbose": [[]],
     "kind": [["a=category"], ["d=category"]],
     "missing": [["west"]],
+    "classify": [[]],
+    "drop_missing_target": [[]],
 }
 # What a user may do to the files between a kill and the next run.
 FILE_CHANGES = ("one value", "touched", "rows added", "columns in another order", "groups file", "groups reordered")
