@@ -45,9 +45,14 @@ def test_arrays_are_looked_through_on_the_device(cls, weighted):
     np.testing.assert_allclose(
         there.fit(X, y, weights).predict(X), here.fit(X, y, weights).predict(X), rtol=1e-7, atol=1e-8
     )
-    for gap in (np.nan, np.inf):
+    gappy = X.copy()
+    gappy[[7, 9], 3] = np.nan
+    np.testing.assert_allclose(
+        there.fit(gappy, y, weights).predict(gappy), here.fit(gappy, y, weights).predict(gappy), rtol=1e-7, atol=1e-8
+    )
+    for infinite in (np.inf, -np.inf):
         bad = X.copy()
-        bad[[7, 9], 3] = gap
+        bad[[7, 9], 3] = infinite
         said = [pytest.raises(ValueError, match="2 of its 300 rows, first at row 7") for _ in range(2)]
         for model, refusal in zip((here, there), said, strict=True):
             with refusal as found:
