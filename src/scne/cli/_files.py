@@ -13,9 +13,17 @@ from numpy.typing import NDArray
 
 from scne.cli._options import OUT
 from scne.disk import appearing_whole
-from scne.estimators import RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor, open_known, predict_batches
+from scne.estimators import (
+    RVFLRegressor,
+    SCNEClassifier,
+    SCNERegressor,
+    SCNRegressor,
+    check_numeric_targets,
+    open_known,
+    predict_batches,
+)
 from scne.fitting import probabilities
-from scne.rows import DataError, FileRows, is_numeric
+from scne.rows import DataError, FileRows
 
 WRITERS = (".parquet", ".csv", ".arrow", ".feather")
 Regressor: TypeAlias = SCNERegressor | SCNRegressor | RVFLRegressor
@@ -35,19 +43,8 @@ def open_for(
     """Open rows for a fitted model: its own groups, columns read as in its fit."""
     rows = open_known(model, path, target, keys, drop_missing_target)
     if not is_classifier(model):
-        check_numeric(rows)
+        check_numeric_targets(rows)
     return rows
-
-
-def check_numeric(rows: FileRows) -> None:
-    """Refuse a truth that is no numbers, of a model that predicts them."""
-    for name in rows.target_names:
-        type_ = rows.schema.field(name).type
-        if not is_numeric(type_):
-            raise DataError(
-                f"The target column {name!r} of {rows.path} holds values of type {type_}, but the model predicts "
-                "numbers."
-            )
 
 
 def target_names(model: Model) -> list[str]:

@@ -15,7 +15,6 @@ from scne.cli._files import (
     Batch,
     Model,
     Regressor,
-    check_numeric,
     is_classifier,
     numbers,
     open_for,
@@ -23,7 +22,15 @@ from scne.cli._files import (
 )
 from scne.cli._options import TARGET
 from scne.cli._report_parts import in_columns
-from scne.estimators import SCNEClassifier, SCNERegressor, complete_files, file_encoder, label_kinds, predict_batches
+from scne.estimators import (
+    SCNEClassifier,
+    SCNERegressor,
+    check_numeric_targets,
+    complete_files,
+    file_encoder,
+    label_kinds,
+    predict_batches,
+)
 from scne.passes import announce, stripe_rows
 from scne.rows import DataError, FileRows, SampleDrawer, class_codes, counted, open_rows
 
@@ -109,7 +116,7 @@ def open_truth(model: Model, path: Path, targets: Sequence[str], drop_missing_ta
     _check_positions(model, files)
     _check_numbers(files)
     if not is_classifier(model):
-        check_numeric(files)
+        check_numeric_targets(files)
     return TruthRows(complete_files(files), tuple(names))
 
 

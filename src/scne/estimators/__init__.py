@@ -9,6 +9,7 @@ from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
 from scne.estimators._scne import SCNERegressor
 from scne.estimators.inputs._complete_files import complete_files
+from scne.estimators.inputs._files import check_numeric_targets
 from scne.estimators.inputs._known_files import file_encoder, label_kinds, open_known, predict_batches
 from scne.explain import ErrorRises, GroupImportances, PermutationImportances, error_decomposition
 from scne.fitting import Checkpoint, CheckpointError, Member, PredictionInterval, half_widths
@@ -45,6 +46,7 @@ __all__ = [
     "SCNRegressor",
     "ScneConvergenceWarning",
     "ScneWarning",
+    "check_numeric_targets",
     "complete_files",
     "describe_model",
     "error_decomposition",

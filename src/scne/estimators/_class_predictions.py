@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._leaving import Leaving
@@ -18,14 +17,13 @@ from scne.estimators.inputs._known_files import file_outputs, opened, predict_ba
 from scne.estimators.inputs._labelled import KnownClasses, check_label_column, label_codes, later_labelled_rows
 from scne.estimators.inputs._labels import labels_like
 from scne.estimators.inputs._lazy import predict_lazily
-from scne.estimators.inputs._rows_to_shuffle import refuse_collections, rows_to_shuffle
+from scne.estimators.inputs._rows_to_shuffle import refuse_collections, rows_to_shuffle, shuffles
 from scne.estimators.inputs._types import RandomState, Table
 from scne.explain import Measure, PermutationImportances, permutation_importances
 from scne.fitting import (
     ClassScores,
     FittedNetworks,
     ProbabilityMap,
-    check_integer,
     check_threads,
     decisions,
     open_engine,
@@ -196,11 +194,8 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
         (0, True)
         """
         check_is_fitted(self)
-        check_integer("n_repeats", n_repeats, 1)
-        if max_rows is not None:
-            check_integer("max_rows", max_rows, 1)
+        generator = shuffles(n_repeats, max_rows, random_state)
         refuse_collections(X, y, sample_weight)
-        generator = check_random_state(random_state)
         known = KnownClasses(self.classes_, column=self._label_column())
         given = later_labelled_rows(GivenRows(opened(self, X, with_targets=True), y, sample_weight), known)
         rows = rows_to_shuffle(self.regressor_, given.X, given.y, given.sample_weight, max_rows, generator)

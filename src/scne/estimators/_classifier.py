@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._class_predictions import ClassPredictions
-from scne.estimators._learning_on import check_forgetting, sums_are_kept
+from scne.estimators._learning_on import sums_are_kept
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._scne import SCNERegressor
 from scne.estimators.inputs._data import GivenRows, all_or_nothing
@@ -19,7 +19,7 @@ from scne.estimators.inputs._labelled import KnownClasses, labelled_rows, later_
 from scne.estimators.inputs._labels import class_weighting, in_proportion, stated_classes
 from scne.estimators.inputs._later_rows import later_rows
 from scne.estimators.inputs._types import ClassWeight, Groups, MemberWeights, RandomState, Ridge, Table
-from scne.fitting import NotHeldError, ProbabilityMap, class_scores, fit_map, probabilities
+from scne.fitting import NotHeldError, ProbabilityMap, check_real, class_scores, fit_map, probabilities
 from scne.rows import UNIT_SCALE, WeightScale, codes_of_targets, to_numpy
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ class SCNEClassifier(ClassPredictions):
         >>> model.regressor_.n_rows_, model.score(X, y) > 0.95
         (150, True)
         """
-        forgetting = check_forgetting(forgetting)
+        forgetting = check_real("forgetting", forgetting, open_left=True, most=1.0)
         if not hasattr(self, "probability_map_"):
             return self._first_fit(GivenRows(X, y, sample_weight), classes=classes)
         if classes is not None and not np.array_equal(stated_classes(classes), self.classes_):

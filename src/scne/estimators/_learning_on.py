@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from numbers import Real
 from typing import Self
 
 from numpy.typing import ArrayLike
@@ -22,6 +21,7 @@ from scne.fitting import (
     check_choice,
     check_gram_fits,
     check_integer,
+    check_real,
     check_threads,
     grown,
     open_engine,
@@ -98,7 +98,7 @@ class LearningRegressor(FittedRegressor):
         >>> model.n_rows_, model.score(X, y) > 0.999
         (400, True)
         """
-        forgetting = check_forgetting(forgetting)
+        forgetting = check_real("forgetting", forgetting, open_left=True, most=1.0)
         if not hasattr(self, "fitted_"):
             return self.fit(X, y, sample_weight)
         model = self.fitted_.with_sums()
@@ -179,10 +179,3 @@ class LearningRegressor(FittedRegressor):
             check_threads(self.n_jobs),
         )
         return self
-
-
-def check_forgetting(value: float) -> float:
-    """A number above 0 and up to 1."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value <= 1:
-        raise ValueError(f"forgetting is {value!r}, but it must be a number above 0 and not above 1.")
-    return float(value)

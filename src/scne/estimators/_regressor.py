@@ -29,7 +29,7 @@ from scne.estimators.inputs._data import (
 from scne.estimators.inputs._files import check_numeric_targets
 from scne.estimators.inputs._known_files import file_outputs, opened
 from scne.estimators.inputs._lazy import predict_lazily
-from scne.estimators.inputs._rows_to_shuffle import rows_to_shuffle
+from scne.estimators.inputs._rows_to_shuffle import rows_to_shuffle, shuffles
 from scne.estimators.inputs._types import RandomState, Table
 from scne.explain import Described, PermutationImportances, column_shares, paragraph, permutation_importances
 from scne.fitting import (
@@ -44,7 +44,6 @@ from scne.fitting import (
     around,
     check_choice,
     check_fixed_seed,
-    check_integer,
     check_threads,
     fit_identity,
     fit_networks,
@@ -300,10 +299,7 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
         [0, 1, 2]
         """
         check_is_fitted(self)
-        check_integer("n_repeats", n_repeats, 1)
-        if max_rows is not None:
-            check_integer("max_rows", max_rows, 1)
-        generator = check_random_state(random_state)
+        generator = shuffles(n_repeats, max_rows, random_state)
         rows = rows_to_shuffle(self, X, y, sample_weight, max_rows, generator)
         return permutation_importances(self.fitted_, rows, n_repeats, generator, check_threads(self.n_jobs))
 

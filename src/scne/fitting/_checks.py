@@ -42,17 +42,23 @@ def check_integer(name: str, value: object, least: int) -> int:
 
 
 def check_real(
-    name: str, value: object, least: float = 0.0, below: float = float("inf"), open_left: bool = False
+    name: str,
+    value: object,
+    least: float = 0.0,
+    below: float = float("inf"),
+    open_left: bool = False,
+    most: float = float("inf"),
 ) -> float:
-    """`value` when it is a number in [least, below), or in (least, below)."""
+    """`value` when it is a number in [least, below), or in (least, below), and at most `most`."""
     number = None
     if isinstance(value, Real) and not isinstance(value, bool):
         # Whole numbers may be too large for it.
         with suppress(OverflowError):
             number = float(value)
-    if number is None or not least <= number < below or (open_left and number == least):
+    if number is None or not least <= number < below or number > most or (open_left and number == least):
         lower = f"above {least:g}" if open_left else f"of at least {least:g}"
         upper = "" if below == float("inf") else f" and below {below:.6g}"
+        upper += "" if most == float("inf") else f" and not above {most:g}"
         raise ValueError(f"{name} is {_shown(value)}, but it must be a number {lower}{upper}.")
     return number
 

@@ -21,13 +21,13 @@ def placed(data: TrainingData, engine: Engine) -> TrainingData:
     search = search or engine.placed(data.search)
     if search is None:
         raise ValueError(_too_large(data.search, engine))
-    watched = None if data.watched is None else engine.placed(data.watched)
-    if watched is None and data.watched is not None:
+    validation = None if data.validation is None else engine.placed(data.validation)
+    if validation is None and data.validation is not None:
         raise ValueError(
-            f"The {data.watched.n_rows:,} rows of X_val do not fit the memory of the device; about "
-            f"{_fitting(data.watched, engine):,} would: pass fewer, or use device='cpu'."
+            f"The {data.validation.n_rows:,} rows of X_val do not fit the memory of the device; about "
+            f"{_fitting(data.validation, engine):,} would: pass fewer, or use device='cpu'."
         )
-    return replace(data, rows=rows, search=search, watched=watched)
+    return replace(data, rows=rows, search=search, validation=validation)
 
 
 def _too_large(rows: ArrayRows, engine: DeviceEngine) -> str:

@@ -64,10 +64,10 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
     check_gram_fits(sizes, plan.weights.matrix_free)
     # Hold rows out of the search, to choose the number of nodes, lambda and the ridges on, and to calibrate with.
     held_out_places = None
-    if data.watched is None and plan.validation_fraction is not None:
+    if data.validation is None and plan.validation_fraction is not None:
         held_out_places = draw_held_out(data.search, plan.validation_fraction, plan.seed)
     fitted_places = None if held_out_places is None else other_places(data.search.n_rows, held_out_places)
-    has_held_out = not plan.weights.matrix_free and (data.watched is not None or held_out_places is not None)
+    has_held_out = not plan.weights.matrix_free and (data.validation is not None or held_out_places is not None)
 
     searched, trend, line = data.search, None, None
     if plan.trend == "linear" or (plan.trend == "judged" and not has_held_out):
@@ -266,7 +266,7 @@ def open_site(
         inputs = learn_ramps(data.search, columns)
     return BuildingSite(
         data.search,
-        data.watched,
+        data.validation,
         held_out_places,
         inputs,
         targets,

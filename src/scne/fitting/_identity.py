@@ -122,15 +122,15 @@ def array_identity(name: str, values: object) -> dict[str, Any]:
 def _array_rows(data: "TrainingData") -> dict[str, Any]:
     rows = data.rows
     assert isinstance(rows, ArrayRows)
-    watched = data.watched
+    validation = data.validation
     return {
         "column names": data.column_names,
         "one target": data.flat_target,
         **array_identity("X", rows.inputs),
         **array_identity("y", rows.targets),
         **array_identity("sample_weight", rows.weights),
-        **array_identity("X_val", None if watched is None else watched.inputs),
-        **array_identity("y_val", None if watched is None else watched.targets),
+        **array_identity("X_val", None if validation is None else validation.inputs),
+        **array_identity("y_val", None if validation is None else validation.targets),
     }
 
 

@@ -18,7 +18,7 @@ class TrainingData:
         All rows, from which the output weights are solved.
     search : ArrayRows
         The rows on which networks are searched: all of them, or a uniform sample.
-    watched : ArrayRows or None
+    validation : ArrayRows or None
         Held-out rows that the user gave (X_val).
     column_names : list of str or None
     flat_target : bool
@@ -37,7 +37,7 @@ class TrainingData:
 
     rows: RowSource | ClusterRows
     search: ArrayRows
-    watched: ArrayRows | None
+    validation: ArrayRows | None
     column_names: list[str] | None
     flat_target: bool
     groups: tuple[FeatureGroup, ...] | None = None

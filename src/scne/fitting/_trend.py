@@ -224,7 +224,7 @@ def without_trend(data: TrainingData, trend: Trend) -> TrainingData:
         data,
         rows=rows,
         search=search,
-        watched=None if data.watched is None else trend.left_of(data.watched),
+        validation=None if data.validation is None else trend.left_of(data.validation),
         # On the sample, in memory as in files: the targets of all rows are known only with their trend.
         target_statistics=column_statistics(search.targets, search.weights),
     )

@@ -118,8 +118,8 @@ class PaperRows:
             return paper_split(self.dataset, n_rows, seed)
         n_final = n_rows - self.n_test
         order = np.random.default_rng(seed).permutation(n_final)
-        n_watched = n_final * 2 // 9
-        return PaperSplit(np.sort(order[n_watched:]), np.sort(order[:n_watched]), np.arange(n_final, n_rows))
+        n_validation = n_final * 2 // 9
+        return PaperSplit(np.sort(order[n_validation:]), np.sort(order[:n_validation]), np.arange(n_final, n_rows))
 
 
 def choose_data(dataset: str, data: Path | None = None, *, quick: bool = False, generated: bool = False) -> DataChoice:

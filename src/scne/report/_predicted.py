@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
@@ -38,7 +40,6 @@ def draw_predicted(ax: Axes, truth: ArrayLike, prediction: ArrayLike, *, target:
     ax.set_xlim(low, high)
     ax.set_ylim(low, high)
     ax.set_aspect("equal", adjustable="box")
-    muted = matplotlib.rcParams["axes.labelcolor"]
     ax.plot([low, high], [low, high], color=line_colors()[1], linewidth=1.1, zorder=1.5)
     # "none" stores the cells as they are, one pixel each, and lets the viewer enlarge them.
     image = ax.imshow(
@@ -59,15 +60,21 @@ def draw_predicted(ax: Axes, truth: ArrayLike, prediction: ArrayLike, *, target:
     bar.yaxis.set_major_locator(LogLocator(numticks=6))
     bar.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_number(round(value))))
     bar.yaxis.set_minor_locator(NullLocator())
+    count_outside(ax, outside, len(truth), "left")
+
+
+def count_outside(ax: Axes, outside: int, n_rows: int, side: Literal["left", "right"]) -> None:
+    """Say above the axes how many rows lie outside of them, if any do."""
     if outside:
         ax.annotate(
-            f"{format_number(outside)} of {format_number(len(truth))} rows are not shown",
-            (0.0, 1.0),
+            f"{format_number(outside)} of {format_number(n_rows)} rows are not shown",
+            (0.0 if side == "left" else 1.0, 1.0),
             xycoords="axes fraction",
             xytext=(0, 5),
             textcoords="offset points",
+            ha=side,
             size=KEY_SIZE,
-            color=muted,
+            color=matplotlib.rcParams["axes.labelcolor"],
         )
 
 

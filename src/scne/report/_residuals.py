@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from numpy.typing import ArrayLike, NDArray
 
 from scne.report._labels import KEY_SIZE, axes_size, line_colors, literal, shorten
-from scne.report._predicted import density_colors, draw_color_bar, inner_range
+from scne.report._predicted import count_outside, density_colors, draw_color_bar, inner_range
 from scne.report._tables import format_number
 
 COLUMNS, LINES = 72, 48
@@ -59,7 +59,7 @@ def draw_residuals(ax: Axes, prediction: ArrayLike, residual: ArrayLike, *, targ
     bar.yaxis.set_major_locator(LogLocator(numticks=6))
     bar.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_number(round(value))))
     bar.yaxis.set_minor_locator(NullLocator())
-    _count_outside(ax, n_rows - int(counts.sum()), n_rows)
+    count_outside(ax, n_rows - int(counts.sum()), n_rows, "right")
 
 
 def draw_distribution(ax: Axes, residual: ArrayLike) -> None:
@@ -87,7 +87,7 @@ def draw_distribution(ax: Axes, residual: ArrayLike) -> None:
     ax.set_xlabel("truth - prediction")
     ax.set_ylabel("% of rows")
     ax.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10]))
-    _count_outside(ax, n_rows - int(counts.sum()), n_rows)
+    count_outside(ax, n_rows - int(counts.sum()), n_rows, "right")
 
 
 def _running_medians(
@@ -99,17 +99,3 @@ def _running_medians(
     medians = [(np.median(prediction[part]), np.median(residual[part])) for part in parts if len(part)]
     places, values = np.array(medians).reshape(-1, 2).T
     return places, values
-
-
-def _count_outside(ax: Axes, outside: int, n_rows: int) -> None:
-    if outside:
-        ax.annotate(
-            f"{format_number(outside)} of {format_number(n_rows)} rows are not shown",
-            (1.0, 1.0),
-            xycoords="axes fraction",
-            xytext=(0, 5),
-            textcoords="offset points",
-            ha="right",
-            size=KEY_SIZE,
-            color=matplotlib.rcParams["axes.labelcolor"],
-        )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from scne.estimators.inputs._data import GivenRows, check_target, is_dask_collection, watched_rows
+from scne.estimators.inputs._data import GivenRows, check_target, is_dask_collection, validation_rows
 from scne.estimators.inputs._refusals import gap_sentence
 from scne.estimators.inputs._types import FitColumns
 from scne.estimators.inputs._weight_scale import SettledWeights, scaled_collection
@@ -136,17 +136,17 @@ def training_collections(
     for name in ("X_val", "y_val"):
         if is_dask_collection(getattr(given, name)):
             raise TypeError(
-                f"{name} is a Dask collection, but validation rows are watched in this process; pass {name}.compute()."
+                f"{name} is a Dask collection, but validation rows are read in this process; pass {name}.compute()."
             )
     seen = look_through(given.X, given.y, given.sample_weight, given.client, search_rows, seed)
     estimator.n_features_in_ = seen.rows.n_columns
     if seen.column_names is not None:
         estimator.feature_names_in_ = np.array(seen.column_names, dtype=object)
-    watched = watched_rows(estimator, given.X_val, given.y_val, seen.sample, FitColumns(None))
+    validation = validation_rows(estimator, given.X_val, given.y_val, seen.sample, FitColumns(None))
     return TrainingData(
         seen.rows,
         seen.sample,
-        watched,
+        validation,
         seen.column_names,
         seen.flat_target,
         statistics=seen.statistics,

@@ -156,9 +156,9 @@ def check_training_data(
         )
     learned = checked.learned
     columns = FitColumns(None if learned is None else learned.encoder)
-    watched = None
+    validation = None
     if given.X_val is not None or given.y_val is not None:
-        watched = watched_rows(estimator, given.X_val, given.y_val, rows, columns)
+        validation = validation_rows(estimator, given.X_val, given.y_val, rows, columns)
     names = getattr(estimator, "feature_names_in_", None)
     if learned is not None:
         names = learned.encoder.names
@@ -170,7 +170,7 @@ def check_training_data(
     return TrainingData(
         rows,
         search,
-        watched,
+        validation,
         None if names is None else list(names),
         checked.flat_target,
         encoder=columns.encoder,
@@ -179,7 +179,7 @@ def check_training_data(
     )
 
 
-def watched_rows(
+def validation_rows(
     estimator: BaseEstimator, X_val: Array | None, y_val: Array | None, rows: ArrayRows, columns: KnownColumns
 ) -> ArrayRows | None:
     """Validation rows that the user gave, checked against those of the fit."""
@@ -188,14 +188,14 @@ def watched_rows(
         raise ValueError(f"{passed} was passed without {missing}; validation rows need both.")
     if X_val is None:
         return None
-    watched = checked_rows(estimator, X_val, y_val, None, columns, suffix="_val").rows
-    assert watched.targets is not None
+    validation = checked_rows(estimator, X_val, y_val, None, columns, suffix="_val").rows
+    assert validation.targets is not None
     assert rows.targets is not None
-    if watched.targets.shape[1] != rows.targets.shape[1]:
+    if validation.targets.shape[1] != rows.targets.shape[1]:
         raise ValueError(
-            f"y_val has {watched.targets.shape[1]} outputs, but y has {rows.targets.shape[1]}; they must be alike."
+            f"y_val has {validation.targets.shape[1]} outputs, but y has {rows.targets.shape[1]}; they must be alike."
         )
-    return watched
+    return validation
 
 
 def check_prediction_inputs(estimator: BaseEstimator, X: Array, columns: KnownColumns) -> Any:

@@ -85,7 +85,7 @@ def check_numeric_targets(files: "FileRows") -> None:
         type_ = files.schema.field(name).type
         if not is_numeric(type_):
             raise DataError(
-                f"The target column {name!r} of {files.path} holds values of type {type_}, but a regressor predicts "
+                f"The target column {name!r} of {files.path} holds values of type {type_}, but the model predicts "
                 "numbers; to predict classes use SCNEClassifier (scne fit --classify)."
             )
 
@@ -114,7 +114,7 @@ def training_files(
     return TrainingData(
         rows=learned.source,
         search=learned.sample,
-        watched=None,
+        validation=None,
         column_names=list(encoder.names),
         flat_target=len(files.target_names) == 1,
         groups=groups,

@@ -57,18 +57,18 @@ def later_rows(
             f"X is a {type(given.X).__name__} in the memory of this process, but y or sample_weight is a Dask "
             "collection; pass all of them as one or the other."
         )
-    checked = _rows_in_memory(model, given, weight_scale)
+    if plain or not is_foreign(given.X):
+        columns = model.fitted_.columns
+        checked = checked_rows(model, given.X, given.y, given.sample_weight, columns, weight_scale=weight_scale)
+    else:
+        checked = _tensor_rows(model, given, weight_scale)
     rows = checked.rows
     _check_outputs(model, rows)
     positions = _positions(rows.n_rows, sample_size, seed)
     return LaterRows(rows, lambda: rows.take(positions).in_numpy(), checked.weight_scale)
 
 
-def _rows_in_memory(model: "FittedRegressor", given: GivenRows, weight_scale: WeightScale | None) -> CheckedRows:
-    if is_plain(given.X) or not is_foreign(given.X):
-        return checked_rows(
-            model, given.X, given.y, given.sample_weight, model.fitted_.columns, weight_scale=weight_scale
-        )
+def _tensor_rows(model: "FittedRegressor", given: GivenRows, weight_scale: WeightScale | None) -> CheckedRows:
     from scne.estimators.inputs._tensors import check_tensors
 
     # That door gives the columns that it sees to the estimator: to a copy, since the model knows its own.

@@ -3,16 +3,28 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from scne.estimators.inputs._complete_files import complete_files
 from scne.estimators.inputs._data import checked_rows, is_dask_collection, is_file_rows
 from scne.estimators.inputs._known_files import check_targets, file_encoder, opened
+from scne.estimators.inputs._types import RandomState
+from scne.fitting import check_integer
 from scne.passes import stripe_rows
 from scne.rows import Array, ArrayRows, SampledRows
 
 if TYPE_CHECKING:
     from scne.estimators._regressor import FittedRegressor
     from scne.rows import FileRows
+
+
+def shuffles(n_repeats: int, max_rows: int | None, random_state: RandomState) -> np.random.RandomState:
+    """Check how often and on how many rows columns are shuffled; the generator that does it."""
+    check_integer("n_repeats", n_repeats, 1)
+    if max_rows is not None:
+        check_integer("max_rows", max_rows, 1)
+    generator: np.random.RandomState = check_random_state(random_state)
+    return generator
 
 
 def rows_to_shuffle(

@@ -36,17 +36,17 @@ def check_tensors(
     estimator.n_features_in_ = rows.n_columns
     if hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
-    watched = None
+    validation = None
     if (given.X_val is None) != (given.y_val is None):
         raise ValueError("X_val and y_val were not passed together; validation rows need both.")
     if given.X_val is not None:
-        watched = _checked(given.X_val, given.y_val, None, "_val").rows
-        if watched.n_columns != rows.n_columns:
-            raise ValueError(f"X_val has {watched.n_columns} columns, but X has {rows.n_columns}.")
+        validation = _checked(given.X_val, given.y_val, None, "_val").rows
+        if validation.n_columns != rows.n_columns:
+            raise ValueError(f"X_val has {validation.n_columns} columns, but X has {rows.n_columns}.")
     search = rows
     if search_rows is not None and rows.n_rows > search_rows:
         search = rows.take(sample_positions(rows.n_rows, search_rows, seed, rows.inputs))
-    return TrainingData(rows, search, watched, None, checked.flat_target, weight_scale=checked.weight_scale)
+    return TrainingData(rows, search, validation, None, checked.flat_target, weight_scale=checked.weight_scale)
 
 
 def check_tensor_inputs(X: Array, n_columns: int) -> Array:
