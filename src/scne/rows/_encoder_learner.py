@@ -21,13 +21,20 @@ from scne.rows._encodings import (
     calendar_part,
     calendar_parts,
 )
-from scne.rows._level_counts import LevelCounts
+from scne.rows._level_counts import MOST_LEVELS, LevelCounts
+from scne.rows._level_means import Described, level_means, named_numbers
+from scne.rows._level_sums import LevelSums, folds_of
 from scne.rows._scaling_learner import ColumnStatistics, Moments, column_statistics, moments
 from scne.rows._schemas import kind_of
 from scne.rows._stray_texts import find_strays, mostly, stray_error
 from scne.rows._tables import RawRows
 
-_Described = tuple[float, float, float, float]
+# Targets up to which levels have means: there is a column for each, and sums of each are held by level.
+_MOST_TARGETS = 8
+# Levels up to which each has a column of its own.
+_MOST_ONE_HOT = 8
+# Values by which a column shows that it holds no whole numbers, most of the time.
+_FIRST_VALUES = 64
 
 
 class EncoderLearner:
@@ -86,19 +93,28 @@ class EncoderLearner:
             if kind_of(rows.schema.field(name).type) == "category"
         }
         q = len(rows.target_names)
+        # Targets by level, of texts and of columns of whole numbers as long as these may name something.
+        self._sums = {
+            name: LevelSums.of_nothing(pa.string() if name in self._levels else pa.float64(), q)
+            for name in rows.input_names
+            if 0 < q <= _MOST_TARGETS and (name in self._levels or _may_name(rows.schema.field(name).type))
+        }
+        self._n_shown = 0
         nothing = np.zeros(q)
         self.targets = ColumnStatistics(0.0, nothing, nothing, nothing + np.inf, nothing - np.inf)
         self.n_rows = 0
         self.weight = 0.0
 
     def update(self, batch: pa.RecordBatch, start: int | None = None) -> None:
-        """Learn from the rows of one batch; `start` is the number of its first row, to name the place of an error."""
+        """Learn from the rows of one batch; `start` is the number of its first row, by default the next one."""
+        numbers = np.arange(batch.num_rows) + (self._n_shown if start is None else start)
         try:
-            self._update(batch)
+            self._update(batch, numbers)
         except RefusedValue as error:
             raise error.at(str(self.rows.path) if start is None else self.rows.place(start + error.row)) from None
 
-    def _update(self, batch: pa.RecordBatch) -> None:
+    def _update(self, batch: pa.RecordBatch, places: NDArray[np.int64]) -> None:
+        self._n_shown += batch.num_rows
         if self.missing == "refuse":
             for name in self.rows.input_names:
                 refuse_missing(name, plain_column(batch, name))
@@ -113,6 +129,7 @@ class EncoderLearner:
                 measured, weights = [values[there] for values in measured], weights[there]
                 targets = [values[there] for values in targets]
                 texts = {name: text.filter(pa.array(there)) for name, text in texts.items()}
+                places = places[there]
             n_rows = len(weights)
         self._moments = self._moments.combined(moments(measured, weights))
         if targets:
@@ -120,8 +137,29 @@ class EncoderLearner:
         for name, text in texts.items():
             with self._judged(name, self._levels[name]):
                 self._levels[name].update(text, weights)
+        if self._sums and n_rows:
+            values = {m.column: v for m, v in zip(self._measures, measured, strict=True) if m.column in self._sums}
+            self._add_sums(texts, values, folds_of(places), np.column_stack(targets), weights)
         self.n_rows += n_rows
         self.weight += float(n_rows) if weights is None else float(weights.sum())
+
+    def _add_sums(
+        self,
+        texts: dict[str, pa.Array],
+        values: dict[str, NDArray[np.float64]],
+        folds: NDArray[np.intp],
+        targets: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+    ) -> None:
+        for name, text in texts.items():
+            self._sums[name].update(text.cast(pa.string()), folds, targets, weights)
+        for name, numbers_ in values.items():
+            if not _are_whole(numbers_):
+                del self._sums[name]
+                continue
+            self._sums[name].update(pa.array(numbers_, from_pandas=True), folds, targets, weights)
+            if len(self._sums[name].levels) > MOST_LEVELS:
+                del self._sums[name]
 
     def combined(self, other: "EncoderLearner") -> "EncoderLearner":
         """What both have seen; `self` and `other` stay as they are."""
@@ -130,6 +168,12 @@ class EncoderLearner:
         for name, counts in self._levels.items():
             with self._judged(name, counts):
                 both._levels[name] = counts.combined(other._levels[name])
+        both._sums = {
+            name: sums.combined(other._sums[name]) for name, sums in self._sums.items() if name in other._sums
+        }
+        for name in [name for name, sums in both._sums.items() if len(sums.levels) > MOST_LEVELS + 1]:
+            del both._sums[name]
+        both._n_shown = self._n_shown + other._n_shown
         both.targets = self.targets.combined(other.targets)
         both.n_rows, both.weight = self.n_rows + other.n_rows, self.weight + other.weight
         return both
@@ -137,7 +181,8 @@ class EncoderLearner:
     @property
     def level_bytes(self) -> float:
         """What the levels of all texts take."""
-        return float(sum(counts.nbytes for counts in self._levels.values()))
+        held = (*self._levels.values(), *self._sums.values())
+        return float(sum(counts.nbytes for counts in held))
 
     @contextmanager
     def _judged(self, column: str, counts: LevelCounts) -> Iterator[None]:
@@ -168,7 +213,7 @@ class EncoderLearner:
         mean, squares, smallest, largest = np.array(columns, dtype=np.float64).reshape(-1, 4).T
         return ColumnStatistics(self.weight, mean, squares, smallest, largest)
 
-    def _settled(self) -> Iterator[tuple[ColumnEncoding, list[_Described]]]:
+    def _settled(self) -> Iterator[tuple[ColumnEncoding, list[Described]]]:
         """The encoding of every column that says anything, and what its encoded columns look like."""
         if self.weight == 0:
             raise DataError(f"{self.rows.path} holds no rows{' with a weight' if self.rows.weight_name else ''}.")
@@ -181,8 +226,10 @@ class EncoderLearner:
             elif column in places:
                 yield from self._measured(column, places[column])
 
-    def _category(self, column: str, counts: LevelCounts) -> tuple[ColumnEncoding, list[_Described]]:
+    def _category(self, column: str, counts: LevelCounts) -> tuple[ColumnEncoding, list[Described]]:
         _refuse_strays(self.rows, column, counts)
+        if column in self._sums and counts.n_levels > _MOST_ONE_HOT:
+            return level_means(column, self._sums[column])
         levels = counts.most_frequent(self.max_levels)
         encoding = CategoryEncoding(column, levels, missing=counts.has_missing, other=counts.n_levels > len(levels))
         weights = [counts.weight_of(level) for level in levels]
@@ -194,7 +241,7 @@ class EncoderLearner:
             weights.append(rest)
         return encoding, [self._indicator(weight) for weight in weights]
 
-    def _measured(self, column: str, places: list[int]) -> Iterator[tuple[ColumnEncoding, list[_Described]]]:
+    def _measured(self, column: str, places: list[int]) -> Iterator[tuple[ColumnEncoding, list[Described]]]:
         learned = self._moments
         if learned.weight[places[0]] == 0:
             return
@@ -216,13 +263,30 @@ class EncoderLearner:
             kind_of_encoding = FlagEncoding if kind == "flag" else NumberEncoding
             encoding = kind_of_encoding(column, float(means[places[0]]), indicator)
         described = [(means[p], learned.squares[p], learned.smallest[p], learned.largest[p]) for p in places]
-        if encoding.names:
+        named = named_numbers(encoding, self._sums[column]) if column in self._sums else None
+        if named is not None:
+            encoding, told = named
+            yield encoding, described + marks + told
+        elif encoding.names:
             yield encoding, described + marks
 
-    def _indicator(self, weight: float) -> _Described:
+    def _indicator(self, weight: float) -> Described:
         """Mean, squares, smallest and largest of a column that is one in rows of this weight and zero elsewhere."""
         share = min(1.0, weight / self.weight)
         return share, self.weight * share * (1 - share), float(share == 1), float(share > 0)
+
+
+def _may_name(type_: pa.DataType) -> bool:
+    """Whether a column may hold whole numbers that name things."""
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))
+
+
+def _are_whole(values: NDArray[np.float64]) -> bool:
+    """Whether all numbers are whole, but for those that are missing."""
+    for some in (values[:_FIRST_VALUES], values):
+        if not np.all((some == np.floor(some)) | np.isnan(some)):
+            return False
+    return True
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,211 @@
+"""Targets by level of a column and by fold: sums that stream, combine, and tell the mean of each level.
+
+Rows belong to one of five folds by a key of their number. What a row is told of its level comes from the other folds
+alone, so that its own target never comes back to it as an input.
+"""
+
+from dataclasses import dataclass, field
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from scne.rows._sample import keys_at
+
+N_FOLDS = 5
+# Keys of rows with this seed decide the folds, whatever the seed of a fit: they are a property of the rows.
+_FOLD_SEED = 17
+
+
+def folds_of(numbers: NDArray[np.int64]) -> NDArray[np.intp]:
+    """The folds of rows, by their numbers.
+
+    Examples
+    --------
+    >>> folds_of(np.arange(8))
+    array([2, 0, 3, 2, 2, 0, 2, 0])
+    """
+    keys = keys_at(_FOLD_SEED, numbers.astype(np.uint64)) % np.uint64(N_FOLDS)
+    return np.asarray(keys.astype(np.intp))
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Weight, mean and squared deviations of targets in cells, by which two of them combine.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (..., 1)
+    mean, squares : ndarray of shape (..., q)
+    """
+
+    weight: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    squares: NDArray[np.float64]
+
+    def joined(self, other: "Cells") -> "Cells":
+        """Both, cell by cell."""
+        weight = self.weight + other.weight
+        share = np.divide(other.weight, weight, out=np.zeros_like(weight), where=weight > 0)
+        gap = other.mean - self.mean
+        squares = self.squares + other.squares + self.weight * share * gap**2
+        return Cells(weight, self.mean + share * gap, squares)
+
+    def over(self, axis: int) -> "Cells":
+        """All cells along an axis together."""
+        weight = self.weight.sum(axis=axis, keepdims=True)
+        mean = np.divide(
+            (self.weight * self.mean).sum(axis=axis, keepdims=True),
+            weight,
+            out=np.zeros_like(self.mean.take([0], axis=axis)),
+            where=weight > 0,
+        )
+        squares = (self.squares + self.weight * (self.mean - mean) ** 2).sum(axis=axis, keepdims=True)
+        return Cells(*(values.squeeze(axis) for values in (weight, mean, squares)))
+
+    def take(self, places: NDArray[np.intp], axis: int) -> "Cells":
+        """Some cells along an axis."""
+        return Cells(*(values.take(places, axis=axis) for values in (self.weight, self.mean, self.squares)))
+
+
+@dataclass
+class LevelSums:
+    """Targets by fold and level of one column.
+
+    Attributes
+    ----------
+    levels : pyarrow.Array
+        Different values; what is missing is one of them.
+    cells : Cells
+        Of shape (N_FOLDS, levels, 1 or q).
+
+    Examples
+    --------
+    >>> sums = LevelSums.of_nothing(pa.string(), 1)
+    >>> sums.update(pa.array(["a", "b", "a"]), folds_of(np.arange(3)), np.array([[1.0], [5.0], [2.0]]), None)
+    >>> sums.levels.to_pylist(), sums.cells.over(0).mean.ravel()
+    (['a', 'b'], array([1.5, 5. ]))
+    """
+
+    levels: pa.Array
+    cells: Cells = field(repr=False)
+
+    @classmethod
+    def of_nothing(cls, type_: pa.DataType, q: int) -> "LevelSums":
+        """No rows yet."""
+        shape = (N_FOLDS, 0, q)
+        return cls(pa.array([], type_), Cells(np.zeros((N_FOLDS, 0, 1)), np.zeros(shape), np.zeros(shape)))
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory."""
+        return int(self.levels.nbytes) + self.cells.weight.nbytes + 2 * self.cells.mean.nbytes
+
+    def update(
+        self, values: pa.Array, folds: NDArray[np.intp], targets: NDArray[np.float64], weights: np.ndarray | None
+    ) -> None:
+        """Add rows with their targets (n, q)."""
+        coded = values.dictionary_encode(null_encoding="encode")
+        cell = folds * len(coded.dictionary) + coded.indices.to_numpy(zero_copy_only=False)
+        found = _cells(cell, N_FOLDS * len(coded.dictionary), targets, weights)
+        shape = (N_FOLDS, len(coded.dictionary), -1)
+        self._add(coded.dictionary, Cells(*(a.reshape(shape) for a in (found.weight, found.mean, found.squares))))
+
+    def combined(self, other: "LevelSums") -> "LevelSums":
+        """Sums over both sets of rows; `self` and `other` stay as they are."""
+        both = LevelSums(self.levels, self.cells)
+        both._add(other.levels, other.cells)
+        return both
+
+    def _add(self, levels: pa.Array, cells: Cells) -> None:
+        places = pc.index_in(levels, value_set=self.levels).to_numpy(zero_copy_only=False)
+        fresh = np.isnan(places) if places.dtype.kind == "f" else np.zeros(len(places), dtype=bool)
+        known = len(self.levels)
+        where = np.empty(len(places), dtype=np.intp)
+        where[~fresh] = places[~fresh].astype(np.intp)
+        where[fresh] = known + np.arange(int(fresh.sum()))
+        if fresh.any():
+            self.levels = pa.concat_arrays([self.levels, levels.filter(pa.array(fresh))])
+        wide = _spread(cells, where, len(self.levels))
+        self.cells = _spread(self.cells, np.arange(known), len(self.levels)).joined(wide)
+
+
+def _spread(cells: Cells, places: NDArray[np.intp], n_levels: int) -> Cells:
+    """Cells at their places among more levels, empty ones elsewhere."""
+    spread = []
+    for values in (cells.weight, cells.mean, cells.squares):
+        wide = np.zeros((values.shape[0], n_levels, values.shape[2]))
+        wide[:, places] = values
+        spread.append(wide)
+    return Cells(*spread)
+
+
+def _cells(
+    cell: NDArray[np.intp], n_cells: int, targets: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> Cells:
+    """Targets (n, q) by cell: weight (n_cells, 1), mean and squares (n_cells, q)."""
+    weight = np.bincount(cell, weights, n_cells).astype(np.float64)
+    # Deviations from one value near all of them: large means must not eat up the digits.
+    centre = targets.mean(axis=0)
+    means, squares = [], []
+    for place in range(targets.shape[1]):
+        off = targets[:, place] - centre[place]
+        counted = off if weights is None else weights * off
+        mean = np.divide(np.bincount(cell, counted, n_cells), weight, out=np.zeros(n_cells), where=weight > 0)
+        left = (off - mean[cell]) ** 2
+        squares.append(np.bincount(cell, left if weights is None else weights * left, n_cells))
+        means.append(np.where(weight > 0, mean + centre[place], 0.0))
+    return Cells(weight[:, None], np.column_stack(means), np.column_stack(squares))
+
+
+@dataclass(frozen=True)
+class CrossedMeans:
+    """What rows are told of their level.
+
+    Attributes
+    ----------
+    means : ndarray of shape (levels, q)
+        For new rows: from all folds.
+    default : ndarray of shape (q,)
+        For a level that was never seen: the mean of all rows.
+    crossed : ndarray of shape (N_FOLDS, levels, q)
+        For the rows that were learned from: of each fold, from the others.
+    """
+
+    means: NDArray[np.float64]
+    default: NDArray[np.float64]
+    crossed: NDArray[np.float64]
+
+
+def crossed_means(cells: Cells) -> CrossedMeans:
+    """The mean target of each level, drawn to the mean of all rows as scikit-learn's TargetEncoder does it.
+
+    With n rows and variance s of the level's targets, and the variance v of all, a level's mean counts for
+    n v / (n v + s), the mean of all rows for the rest.
+    """
+    means, default = _smoothed(cells.over(0))
+    others = []
+    for fold in range(N_FOLDS):
+        rest = [cells.take(np.array([k]), 0) for k in range(N_FOLDS) if k != fold]
+        others.append(_smoothed(reduce(Cells.joined, rest).over(0))[0])
+    return CrossedMeans(means, default, np.stack(others))
+
+
+def explained(cells: Cells, told: NDArray[np.float64]) -> float:
+    """The share of the targets' variance that values (N_FOLDS, levels, q), told to each fold, explain; the worst 0."""
+    whole = cells.over(1).over(0)
+    left = (cells.squares + cells.weight * (cells.mean - told) ** 2).sum(axis=(0, 1))
+    shares = np.where(whole.squares > 0, 1.0 - left / np.where(whole.squares > 0, whole.squares, 1.0), 0.0)
+    return float(max(0.0, shares.mean()))
+
+
+def _smoothed(levels: Cells) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means (levels, q) of levels with cells (levels, 1 or q), and the mean of all (q,)."""
+    whole = levels.over(0)
+    variance = np.divide(whole.squares, whole.weight, out=np.zeros_like(whole.squares), where=whole.weight > 0)
+    own = np.divide(levels.squares, levels.weight, out=np.zeros_like(levels.squares), where=levels.weight > 0)
+    pull = variance * levels.weight
+    share = np.divide(pull, pull + own, out=np.zeros_like(own), where=(pull + own) > 0)
+    return share * levels.mean + (1.0 - share) * whole.mean, whole.mean
