@@ -168,11 +168,11 @@ class EncoderLearner:
         for name, counts in self._levels.items():
             with self._judged(name, counts):
                 both._levels[name] = counts.combined(other._levels[name])
-        both._sums = {
-            name: sums.combined(other._sums[name]) for name, sums in self._sums.items() if name in other._sums
-        }
-        for name in [name for name, sums in both._sums.items() if len(sums.levels) > MOST_LEVELS + 1]:
-            del both._sums[name]
+        both._sums = {}
+        for name in self._sums.keys() & other._sums.keys():
+            sums = self._sums[name].combined(other._sums[name])
+            if len(sums.levels) <= MOST_LEVELS + 1:
+                both._sums[name] = sums
         both._n_shown = self._n_shown + other._n_shown
         both.targets = self.targets.combined(other.targets)
         both.n_rows, both.weight = self.n_rows + other.n_rows, self.weight + other.weight
@@ -181,8 +181,8 @@ class EncoderLearner:
     @property
     def level_bytes(self) -> float:
         """What the levels of all texts take."""
-        held = (*self._levels.values(), *self._sums.values())
-        return float(sum(counts.nbytes for counts in held))
+        counted = sum(counts.nbytes for counts in self._levels.values())
+        return float(counted + sum(sums.nbytes for sums in self._sums.values()))
 
     @contextmanager
     def _judged(self, column: str, counts: LevelCounts) -> Iterator[None]:
@@ -263,7 +263,9 @@ class EncoderLearner:
             kind_of_encoding = FlagEncoding if kind == "flag" else NumberEncoding
             encoding = kind_of_encoding(column, float(means[places[0]]), indicator)
         described = [(means[p], learned.squares[p], learned.smallest[p], learned.largest[p]) for p in places]
-        named = named_numbers(encoding, self._sums[column]) if column in self._sums else None
+        named = None
+        if column in self._sums and isinstance(encoding, NumberEncoding):
+            named = named_numbers(encoding, self._sums[column])
         if named is not None:
             encoding, told = named
             yield encoding, described + marks + told
@@ -283,10 +285,7 @@ def _may_name(type_: pa.DataType) -> bool:
 
 def _are_whole(values: NDArray[np.float64]) -> bool:
     """Whether all numbers are whole, but for those that are missing."""
-    for some in (values[:_FIRST_VALUES], values):
-        if not np.all((some == np.floor(some)) | np.isnan(some)):
-            return False
-    return True
+    return all(np.all((some == np.floor(some)) | np.isnan(some)) for some in (values[:_FIRST_VALUES], values))
 
 
 @dataclass(frozen=True)

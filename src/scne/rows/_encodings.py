@@ -160,7 +160,7 @@ class CategoryEncoding:
 
 @dataclass(frozen=True)
 class LevelMeanEncoding:
-    """The mean target of a text's level: for texts with so many levels that columns of their own would drown the search.
+    """The mean target of a text's level, for texts with so many levels that columns for each would drown the search.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 """Encodings by the mean target of a level, from sums by level and fold."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -67,7 +67,7 @@ def named_numbers(plain: NumberEncoding, sums: LevelSums) -> tuple[NamedNumberEn
 class _Sorted(NamedTuple):
     """Levels in order, without what is missing; their cells and means, what is missing last."""
 
-    levels: list[str] | list[float]
+    levels: list[Any]
     missing: int | None
     cells: Cells
     told: CrossedMeans
