@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 # The most columns that a text column becomes: 32 levels, one for the others and one for what is missing.
 _TEXT_COLUMNS = 34
+# Forms of encodings whose columns hold more than zeros and ones.
+_GRADED = ("number", "named numbers", "date", "level means")
 _ROUNDED_TO = 10e6
 
 
@@ -60,7 +62,7 @@ class MemoryPlan:
 
     def after_learning(self, encoder: "Encoder", n_rows: int) -> "MemoryPlan":
         """The plan once columns and rows are known; raises when that cannot be."""
-        graded = sum(len(one.names) for one in encoder.encodings if one.kind in ("number", "date"))
+        graded = sum(len(one.names) for one in encoder.encodings if one.form in _GRADED)
         shape = replace(self.most, n_rows=n_rows, n_columns=len(encoder.names), n_graded=graded)
         found = replace(self, most=shape, least=shape)
         found.check()

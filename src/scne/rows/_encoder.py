@@ -12,17 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from scne.rows._column_encodings import ColumnEncoding, encoding_from_dict, encoding_to_dict, spans
 from scne.rows._data_error import DataError, RefusedValue, listing
 from scne.rows._encoder_checks import check_encodings, check_families, check_groups, check_inputs
-from scne.rows._encodings import (
-    ColumnEncoding,
-    DateEncoding,
-    LevelMeanEncoding,
-    NamedNumberEncoding,
-    encoding_from_dict,
-    encoding_to_dict,
-    spans,
-)
+from scne.rows._encodings import DateEncoding
+from scne.rows._level_encodings import LevelMeanEncoding, NamedNumberEncoding
 from scne.rows._level_sums import folds_of
 from scne.rows._schemas import kind_of, plain_type
 from scne.rows._settled_types import FittedColumn
@@ -179,6 +173,11 @@ class Encoder:
             for one in self.encodings
         )
         return replace(self, encodings=encodings)
+
+    @property
+    def tells_folds(self) -> bool:
+        """Whether rows that it was learned from can be told what other folds say of their levels."""
+        return all(getattr(one, "crossed", one) is not None for one in self.encodings)
 
     def positions_of(self, sources: NDArray[np.intp]) -> NDArray[np.intp]:
         """Positions of the encoded columns of some source columns, which are given by their positions."""

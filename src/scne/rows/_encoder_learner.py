@@ -10,11 +10,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from scne.rows._batches import missing_in, numbers
+from scne.rows._column_encodings import ColumnEncoding
 from scne.rows._data_error import DataError, RefusedValue
 from scne.rows._encoder import Encoder, plain_column, refuse_missing
 from scne.rows._encodings import (
     CategoryEncoding,
-    ColumnEncoding,
     DateEncoding,
     FlagEncoding,
     NumberEncoding,
@@ -171,7 +171,7 @@ class EncoderLearner:
         both._sums = {}
         for name in self._sums.keys() & other._sums.keys():
             sums = self._sums[name].combined(other._sums[name])
-            if len(sums.levels) <= MOST_LEVELS + 1:
+            if len(sums.levels) <= MOST_LEVELS:
                 both._sums[name] = sums
         both._n_shown = self._n_shown + other._n_shown
         both.targets = self.targets.combined(other.targets)

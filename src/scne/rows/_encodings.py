@@ -5,9 +5,8 @@ of the column's length; `write` fills its columns of a float64 matrix from them,
 were learned from come with their folds: what they are told of their level comes from other folds.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, TypeAlias
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -58,7 +57,7 @@ class NumberEncoding:
 
     def write(self, columns: Columns, out: NDArray[np.float64]) -> None:
         """Fill `out`, of shape (n, number of names)."""
-        _write_columns(columns, out)
+        write_columns(columns, out)
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class DateEncoding:
 
     def write(self, columns: Columns, out: NDArray[np.float64]) -> None:
         """Fill `out`, of shape (n, number of names)."""
-        _write_columns(columns, out)
+        write_columns(columns, out)
 
 
 @dataclass(frozen=True)
@@ -158,164 +157,10 @@ class CategoryEncoding:
         out[rows, codes[rows]] = 1.0
 
 
-@dataclass(frozen=True)
-class LevelMeanEncoding:
-    """The mean target of a text's level, for texts with so many levels that columns for each would drown the search.
-
-    Attributes
-    ----------
-    column : str
-    levels : tuple of str
-        Ascending.
-    means : tuple of float
-        Of each level, for each of the q targets: L q numbers, level by level.
-    missing : tuple of float
-        What stands for a missing text, q numbers.
-    default : tuple of float
-        What stands for a level that was never seen: the means of all rows, q numbers.
-    crossed : ndarray of shape (folds, L + 1, q) or None
-        For rows that were learned from: by fold, from the others; the last level is what is missing. A model that is
-        done knows none.
-    """
-
-    column: str
-    levels: tuple[str, ...]
-    means: tuple[float, ...]
-    missing: tuple[float, ...]
-    default: tuple[float, ...]
-    crossed: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
-
-    kind: ClassVar[str] = "category"
-    form: ClassVar[str] = "level means"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the encoded columns."""
-        return mean_names(self.column, len(self.default))
-
-    def read(self, array: pa.Array, folds: NDArray[np.intp] | None = None) -> Columns:
-        """The means of the levels, one array for each target."""
-        places = pc.index_in(array.cast(pa.string()), value_set=pa.array(self.levels, pa.string()))
-        codes = places.fill_null(len(self.levels) + 1).to_numpy(zero_copy_only=False).astype(np.intp)
-        if array.null_count:
-            codes[array.is_null().to_numpy(zero_copy_only=False)] = len(self.levels)
-        return told(codes, folds, (*self.means, *self.missing, *self.default), len(self.default), self.crossed)
-
-    def write(self, columns: Columns, out: NDArray[np.float64]) -> None:
-        """Fill `out`, of shape (n, number of names)."""
-        _write_columns(columns, out)
-
-
-@dataclass(frozen=True)
-class NamedNumberEncoding(NumberEncoding):
-    """A whole number that names something, such as a person: itself, and the mean target of what it names.
-
-    Attributes
-    ----------
-    levels : tuple of float
-        Ascending.
-    means, default, crossed :
-        As in `LevelMeanEncoding`; what is missing is told the default.
-    """
-
-    levels: tuple[float, ...] = ()
-    means: tuple[float, ...] = ()
-    default: tuple[float, ...] = ()
-    crossed: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
-
-    form: ClassVar[str] = "named numbers"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the encoded columns."""
-        return (*super().names, *mean_names(self.column, len(self.default)))
-
-    def read(self, array: pa.Array, folds: NDArray[np.intp] | None = None) -> Columns:
-        """The number, where it is missing if there is an indicator, and the means of what it names."""
-        values, levels = numbers(array), np.array(self.levels)
-        places = np.minimum(np.searchsorted(levels, values), len(levels) - 1)
-        codes = np.where(levels[places] == values, places, len(levels) + 1)
-        means = told(codes, folds, (*self.means, *self.default, *self.default), len(self.default), self.crossed)
-        return (*super().read(array), *means)
-
-
-def mean_names(column: str, n_targets: int) -> tuple[str, ...]:
-    """Names of columns of means.
-
-    Examples
-    --------
-    >>> mean_names("wd", 1), mean_names("wd", 2)
-    (('wd mean',), ('wd mean 1', 'wd mean 2'))
-    """
-    return tuple(f"{column} mean{f' {place}' if n_targets > 1 else ''}" for place in range(1, n_targets + 1))
-
-
-def told(
-    codes: NDArray[np.intp],
-    folds: NDArray[np.intp] | None,
-    means: tuple[float, ...],
-    n_targets: int,
-    crossed: NDArray[np.float64] | None,
-) -> Columns:
-    """What rows are told of their levels, by codes: L levels, then what is missing, then what was never seen."""
-    table = np.array(means, dtype=np.float64)
-    if folds is None or crossed is None:
-        table = table.reshape(-1, n_targets)
-        return tuple(table[codes, place] for place in range(n_targets))
-    never = np.broadcast_to(table[-n_targets:], (len(crossed), 1, n_targets))
-    wide = np.concatenate([crossed, never], axis=1)
-    return tuple(wide[folds, codes, place] for place in range(n_targets))
-
-
-def _write_columns(columns: Columns, out: NDArray[np.float64]) -> None:
+def write_columns(columns: Columns, out: NDArray[np.float64]) -> None:
+    """Fill `out`, of shape (n, number of columns)."""
     for place, values in enumerate(columns):
         out[:, place] = values
-
-
-ColumnEncoding: TypeAlias = (
-    NumberEncoding | FlagEncoding | DateEncoding | CategoryEncoding | LevelMeanEncoding | NamedNumberEncoding
-)
-_BY_FORM: dict[str, Callable[..., ColumnEncoding]] = {
-    encoding.form: encoding
-    for encoding in (
-        NumberEncoding,
-        FlagEncoding,
-        DateEncoding,
-        CategoryEncoding,
-        LevelMeanEncoding,
-        NamedNumberEncoding,
-    )
-}
-
-
-def encoding_to_dict(encoding: ColumnEncoding, with_crossed: bool = False) -> dict[str, object]:
-    """What a model file stores of an encoding; a checkpoint also what rows of the fit are told.
-
-    Examples
-    --------
-    >>> stored = encoding_to_dict(NumberEncoding("TEMP", 13.5, True))
-    >>> stored
-    {'kind': 'number', 'column': 'TEMP', 'fill': 13.5, 'indicator': True}
-    >>> encoding_from_dict(stored)
-    NumberEncoding(column='TEMP', fill=13.5, indicator=True)
-    """
-    stored: dict[str, object] = {"kind": encoding.form}
-    for entry in fields(encoding):
-        value = getattr(encoding, entry.name)
-        if entry.name != "crossed":
-            stored[entry.name] = list(value) if isinstance(value, tuple) else value
-        elif with_crossed and value is not None:
-            stored[entry.name] = value.tolist()
-    return stored
-
-
-def encoding_from_dict(stored: Mapping[str, Any]) -> ColumnEncoding:
-    """The encoding that was stored."""
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}
-    del values["kind"]
-    if values.get("crossed") is not None:
-        values["crossed"] = np.array(stored["crossed"], dtype=np.float64)
-    return _BY_FORM[stored["kind"]](**values)
 
 
 def calendar_parts(type_: pa.DataType) -> tuple[str, ...]:
@@ -346,12 +191,3 @@ def calendar_part(column: str, array: pa.Array, part: str) -> NDArray[np.float64
     except pa.ArrowException as error:
         words = str(error).splitlines()[0]
         raise DataError(f"The {part} of column {column!r} ({array.type}) cannot be found: {words}.") from error
-
-
-def spans(encodings: tuple[ColumnEncoding, ...]) -> Iterator[tuple[ColumnEncoding, slice]]:
-    """Each encoding with the positions of its columns in the encoded matrix."""
-    start = 0
-    for encoding in encodings:
-        stop = start + len(encoding.names)
-        yield encoding, slice(start, stop)
-        start = stop

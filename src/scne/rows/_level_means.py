@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from scne.rows._encodings import LevelMeanEncoding, NamedNumberEncoding, NumberEncoding
+from scne.rows._encodings import NumberEncoding
+from scne.rows._level_encodings import LevelMeanEncoding, NamedNumberEncoding
 from scne.rows._level_sums import N_FOLDS, Cells, CrossedMeans, LevelSums, crossed_means, explained
 
 # Mean, squares, smallest and largest of an encoded column.

@@ -147,16 +147,20 @@ def _cells(
 ) -> Cells:
     """Targets (n, q) by cell: weight (n_cells, 1), mean and squares (n_cells, q)."""
     weight = np.bincount(cell, weights, n_cells).astype(np.float64)
-    # Deviations from one value near all of them: large means must not eat up the digits.
-    centre = targets.mean(axis=0)
+
+    def mean_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        total = np.bincount(cell, values if weights is None else weights * values, n_cells)
+        return np.divide(total, weight, out=np.zeros(n_cells), where=weight > 0)
+
     means, squares = [], []
-    for place in range(targets.shape[1]):
-        off = targets[:, place] - centre[place]
-        counted = off if weights is None else weights * off
-        mean = np.divide(np.bincount(cell, counted, n_cells), weight, out=np.zeros(n_cells), where=weight > 0)
-        left = (off - mean[cell]) ** 2
-        squares.append(np.bincount(cell, left if weights is None else weights * left, n_cells))
-        means.append(np.where(weight > 0, mean + centre[place], 0.0))
+    for values in targets.T:
+        # The mean of what a mean leaves corrects it: no digits are lost where targets are large against their spread.
+        # A shift that all cells share would do as well, but then a row would reach cells of other folds by rounding.
+        rough = mean_of(values)
+        off = values - rough[cell]
+        correction = mean_of(off)
+        means.append(rough + correction)
+        squares.append(weight * mean_of((off - correction[cell]) ** 2))
     return Cells(weight[:, None], np.column_stack(means), np.column_stack(squares))
 
 

@@ -200,7 +200,8 @@ def _kept_sample(files: "FileRows", checkpoint: Checkpoint) -> tuple[ArrayRows, 
         raise checkpoint.damaged("sample", "holds an encoder that is none") from error
     statistics = stored_statistics("inputs", kept), stored_statistics("targets", kept)
     n_rows, n_columns = kept["sample"].shape
-    if n_rows == 0 or width != n_columns or not set(encoder.kinds) <= set(files.input_names):
+    belongs = set(encoder.kinds) <= set(files.input_names) and encoder.tells_folds
+    if n_rows == 0 or width != n_columns or not belongs:
         raise checkpoint.damaged("sample", "holds arrays that do not belong together")
     return ArrayRows(kept["sample"], kept["sample_targets"], kept.get("weights")), encoder, statistics
 
