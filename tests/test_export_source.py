@@ -343,6 +343,9 @@ int main(void)
 )
 def test_c_looks_levels_up(folder, tmp_path, real, dtype, digits, first):
     model, table = level_model(folder, first), new_levels(first=first)
+    if real == "float":
+        # Without the two numbers that are infinite there.
+        table = table.take([n for n in range(len(table)) if not 5 <= n <= 6])
     assert model.encoder_.names[3:5] == ("person", "person missing")
     fill = model.encoder_.encodings[2].fill
     header = model.export("c", tmp_path / "m.h", name="m", dtype=dtype)
