@@ -232,17 +232,17 @@ def assert_agree_in_the_tail(found, model, X):
 LARGE, SMALL = 1_000_000_000_007, 7
 
 
-def level_table(n_rows=1_200, seed=20, first=LARGE):
-    """Towns and persons, each with an effect on two targets: forty texts, and numbers that name sixty persons.
+def level_table(n_rows=2_400, seed=20, first=LARGE):
+    """Towns and persons, each with an effect on two targets: forty texts, and numbers that name 120 persons.
 
     One town is an empty text and one is not ASCII; some towns and persons are missing.
     """
     rng = np.random.default_rng(seed)
-    effects = np.random.default_rng(0).normal(size=(100, 2))
+    effects = np.random.default_rng(0).normal(size=(160, 2))
     names = ["", "Łódź", *(f"town {n}" for n in range(38))]
-    town, person = rng.integers(0, 40, n_rows), rng.integers(0, 60, n_rows)
+    town, person = rng.integers(0, 40, n_rows), rng.integers(0, 120, n_rows)
     x = rng.normal(size=n_rows)
-    y = 2 * effects[town] + effects[40 + person] + x[:, None]
+    y = effects[town] + 2 * effects[40 + person] + x[:, None]
     no_town, no_person = rng.random((2, n_rows)) < 0.05
     return pa.table(
         {

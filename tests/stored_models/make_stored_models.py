@@ -76,7 +76,7 @@ def main() -> None:
             continue
         targets = np.column_stack([flat, inputs[:, 1] ** 2]) if name in ("dnne", "rvfl") else flat
         if name == "scne":
-            days = np.arange(600)
+            days = np.arange(120)
             inputs = np.column_stack([2000 + days // 40, days % 12 + 1, days % 28 + 1, drawn[:, 0]])
             targets = np.sin(inputs[:, 3]) + 0.1 * drawn[:, 1]
         if name == "scne_classes":
