@@ -1,6 +1,7 @@
 """Means of the target by level: scikit-learn's, told from fold to fold, and the same from any split of the rows."""
 
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 import pandas as pd
@@ -255,7 +256,7 @@ def test_a_cluster_gives_the_same_bits(tmp_path):
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster) as client:
         there = network().fit(rows, client=client)
     assert there.encoder_ == here.encoder_
-    np.testing.assert_allclose(there.predict(rows), here.predict(rows), rtol=1e-9)
+    assert there.predict(rows).tolist() == here.predict(rows).tolist()
 
 
 def numbers_of(kind, n_rows=4_000):
@@ -315,18 +316,45 @@ def test_numbers_that_are_not_whole_name_nothing():
         assert learned(table, targets, rows=rows)[1].names == ("n",)
 
 
-def test_sums_combine_in_any_number():
-    table, targets = towns(200)
+@pytest.mark.parametrize("few", [1, 50, 1 << 14])
+def test_when_sums_are_added_makes_no_difference(monkeypatch, few):
+    table, targets = towns(200, n_targets=2)
     texts, folds = table["town"].combine_chunks(), folds_of(np.arange(200))
-    whole, parts = LevelSums.of_nothing(pa.string(), 1), LevelSums.of_nothing(pa.string(), 1)
-    whole.update(texts, folds, targets, None)
-    for rows in (slice(0, 90), slice(90, 91), slice(91, 200)):
-        one = LevelSums.of_nothing(pa.string(), 1)
-        one.update(texts[rows], folds[rows], targets[rows], None)
-        parts = parts.combined(one)
-    assert parts.levels == whole.levels
-    for name in ("weight", "mean", "squares"):
-        np.testing.assert_allclose(getattr(parts.cells, name), getattr(whole.cells, name), rtol=1e-9, atol=1e-12)
+    parts = [
+        LevelSums.of_rows(texts[rows], folds[rows], targets[rows], None)
+        for rows in (slice(0, 90), slice(90, 91), slice(91, 200))
+    ]
+    at_once = [reduce(LevelSums.combined, parts).settled()]
+    monkeypatch.setattr("scne.rows._level_sums._FEW_CELLS", few)
+    at_once.append(reduce(LevelSums.combined, parts, LevelSums.of_nothing(pa.string(), 2)).settled())
+    first, second = at_once
+    assert first.levels == second.levels
+    for one, other in zip(first.by_fold().arrays, second.by_fold().arrays, strict=True):
+        assert one.tolist() == other.tolist()
+    whole = LevelSums.of_rows(texts, folds, targets, None).by_fold()
+    for one, other in zip(first.by_fold().arrays, whole.arrays, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def test_keys_and_quantities_of_many_digits_are_let_go_at_once():
+    rng = np.random.default_rng(0)
+    table = pa.table({"key": rng.permutation(1 << 15).astype(float), "n": rng.integers(0, 2_000, 1 << 15)})
+    source = TableRows("X", table, rng.normal(size=(1 << 15, 1)), None)
+    learner = EncoderLearner(source)
+    learner.update(next(source.batches(rows=1 << 14)), 0)
+    assert set(learner._sums) == {"n"}
+    assert learner.name_bytes < 1e6
+    learner.forget_names()
+    assert learner.name_bytes == 0.0
+
+
+def test_two_zeros_are_one_number():
+    values, targets = numbers_of("persons")
+    values = np.where(values == values[0], 0.0, values.astype(float))
+    values[np.flatnonzero(values == 0.0)[::2]] *= -1.0
+    _, encoder = learned(pa.table({"n": values}), targets)
+    assert encoder.encodings[0].levels.count(0.0) == 1
+    check_encodings(encoder.encodings)
 
 
 TEXTS = LevelMeanEncoding("town", ("a", "b"), (1.0, 2.0, 3.0, 4.0), (5.0, 6.0), (7.0, 8.0), np.ones((5, 3, 2)))

@@ -22,7 +22,7 @@ from scne.rows._encodings import (
     calendar_parts,
 )
 from scne.rows._level_counts import MOST_LEVELS, LevelCounts
-from scne.rows._level_means import Described, level_means, named_numbers
+from scne.rows._level_means import Described, are_whole, level_means, may_name, may_still_name, named_numbers
 from scne.rows._level_sums import LevelSums, folds_of
 from scne.rows._scaling_learner import ColumnStatistics, Moments, column_statistics, moments
 from scne.rows._schemas import kind_of
@@ -33,8 +33,6 @@ from scne.rows._tables import RawRows
 _MOST_TARGETS = 8
 # Levels up to which each has a column of its own.
 _MOST_ONE_HOT = 8
-# Values by which a column shows that it holds no whole numbers, most of the time.
-_FIRST_VALUES = 64
 
 
 class EncoderLearner:
@@ -97,9 +95,10 @@ class EncoderLearner:
         self._sums = {
             name: LevelSums.of_nothing(pa.string() if name in self._levels else pa.float64(), q)
             for name in rows.input_names
-            if 0 < q <= _MOST_TARGETS and (name in self._levels or _may_name(rows.schema.field(name).type))
+            if 0 < q <= _MOST_TARGETS and (name in self._levels or may_name(rows.schema.field(name).type))
         }
         self._n_shown = 0
+        self._known: list[tuple[ColumnEncoding, list[Described]]] | None = None
         nothing = np.zeros(q)
         self.targets = ColumnStatistics(0.0, nothing, nothing, nothing + np.inf, nothing - np.inf)
         self.n_rows = 0
@@ -114,7 +113,7 @@ class EncoderLearner:
             raise error.at(str(self.rows.path) if start is None else self.rows.place(start + error.row)) from None
 
     def _update(self, batch: pa.RecordBatch, places: NDArray[np.int64]) -> None:
-        self._n_shown += batch.num_rows
+        self._n_shown, self._known = self._n_shown + batch.num_rows, None
         if self.missing == "refuse":
             for name in self.rows.input_names:
                 refuse_missing(name, plain_column(batch, name))
@@ -152,13 +151,18 @@ class EncoderLearner:
         weights: NDArray[np.float64] | None,
     ) -> None:
         for name, text in texts.items():
-            self._sums[name].update(text.cast(pa.string()), folds, targets, weights)
+            found = LevelSums.of_rows(text.cast(pa.string()), folds, targets, weights)
+            self._sums[name] = self._sums[name].combined(found)
         for name, numbers_ in values.items():
-            if not _are_whole(numbers_):
+            if not are_whole(numbers_):
                 del self._sums[name]
                 continue
-            self._sums[name].update(pa.array(numbers_, from_pandas=True), folds, targets, weights)
-            if len(self._sums[name].levels) > MOST_LEVELS:
+            # Of two zeros one: they are equal, but their bits are not.
+            found = LevelSums.of_rows(pa.array(numbers_ + 0.0, from_pandas=True), folds, targets, weights)
+            both = self._sums[name].combined(found)
+            if may_still_name(found, len(numbers_)) and len(both.levels) <= MOST_LEVELS:
+                self._sums[name] = both
+            else:
                 del self._sums[name]
 
     def combined(self, other: "EncoderLearner") -> "EncoderLearner":
@@ -182,7 +186,17 @@ class EncoderLearner:
     def level_bytes(self) -> float:
         """What the levels of all texts take."""
         counted = sum(counts.nbytes for counts in self._levels.values())
-        return float(counted + sum(sums.nbytes for sums in self._sums.values()))
+        return float(counted + sum(sums.nbytes for name, sums in self._sums.items() if name in self._levels))
+
+    @property
+    def name_bytes(self) -> float:
+        """What numbers take that may name things."""
+        return float(sum(sums.nbytes for name, sums in self._sums.items() if name not in self._levels))
+
+    def forget_names(self) -> None:
+        """Let go of what numbers may name: they stay numbers."""
+        self._sums = {name: sums for name, sums in self._sums.items() if name in self._levels}
+        self._known = None
 
     @contextmanager
     def _judged(self, column: str, counts: LevelCounts) -> Iterator[None]:
@@ -213,8 +227,13 @@ class EncoderLearner:
         mean, squares, smallest, largest = np.array(columns, dtype=np.float64).reshape(-1, 4).T
         return ColumnStatistics(self.weight, mean, squares, smallest, largest)
 
-    def _settled(self) -> Iterator[tuple[ColumnEncoding, list[Described]]]:
+    def _settled(self) -> list[tuple[ColumnEncoding, list[Described]]]:
         """The encoding of every column that says anything, and what its encoded columns look like."""
+        if self._known is None:
+            self._known = list(self._settle())
+        return self._known
+
+    def _settle(self) -> Iterator[tuple[ColumnEncoding, list[Described]]]:
         if self.weight == 0:
             raise DataError(f"{self.rows.path} holds no rows{' with a weight' if self.rows.weight_name else ''}.")
         places: dict[str, list[int]] = {}
@@ -229,7 +248,7 @@ class EncoderLearner:
     def _category(self, column: str, counts: LevelCounts) -> tuple[ColumnEncoding, list[Described]]:
         _refuse_strays(self.rows, column, counts)
         if column in self._sums and counts.n_levels > _MOST_ONE_HOT:
-            return level_means(column, self._sums[column])
+            return level_means(column, self._sums[column].settled())
         levels = counts.most_frequent(self.max_levels)
         encoding = CategoryEncoding(column, levels, missing=counts.has_missing, other=counts.n_levels > len(levels))
         weights = [counts.weight_of(level) for level in levels]
@@ -265,7 +284,8 @@ class EncoderLearner:
         described = [(means[p], learned.squares[p], learned.smallest[p], learned.largest[p]) for p in places]
         named = None
         if column in self._sums and isinstance(encoding, NumberEncoding):
-            named = named_numbers(encoding, self._sums[column])
+            sums = self._sums[column].settled()
+            named = named_numbers(encoding, sums) if len(sums.levels) <= MOST_LEVELS else None
         if named is not None:
             encoding, told = named
             yield encoding, described + marks + told
@@ -276,16 +296,6 @@ class EncoderLearner:
         """Mean, squares, smallest and largest of a column that is one in rows of this weight and zero elsewhere."""
         share = min(1.0, weight / self.weight)
         return share, self.weight * share * (1 - share), float(share == 1), float(share > 0)
-
-
-def _may_name(type_: pa.DataType) -> bool:
-    """Whether a column may hold whole numbers that name things."""
-    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))
-
-
-def _are_whole(values: NDArray[np.float64]) -> bool:
-    """Whether all numbers are whole, but for those that are missing."""
-    return all(np.all((some == np.floor(some)) | np.isnan(some)) for some in (values[:_FIRST_VALUES], values))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,10 @@ from scne.rows._level_sums import N_FOLDS, Cells, CrossedMeans, LevelSums, cross
 Described = tuple[float, float, float, float]
 # A whole number names something when means by number explain so much more of the target than means by ranges of it.
 _NAMES_FROM, _GAIN, _RANGES = 30, 0.02, 64
+# Values by which a column shows that it holds no whole numbers, most of the time.
+_FIRST_VALUES = 64
+# Rows of a long batch, and the share of different numbers from which on they name nothing.
+_MANY_ROWS, _MOST_DIFFERENT = 1 << 14, 0.9
 
 
 def level_means(column: str, sums: LevelSums) -> tuple[LevelMeanEncoding, list[Described]]:
@@ -42,9 +46,8 @@ def named_numbers(plain: NumberEncoding, sums: LevelSums) -> tuple[NamedNumberEn
     numbers, told from fold to fold, explain more of the target than those of 64 ranges of numbers do: a quantity has
     neighbours that resemble each other, a name has not.
     """
-    cells = sums.cells
     n_levels = len(sums.levels) - int(sums.levels.null_count)
-    if n_levels < _NAMES_FROM or 2 * n_levels > cells.weight.sum():
+    if n_levels < _NAMES_FROM or 2 * n_levels > sums.cells.weight.sum():
         return None
     found = _sorted(sums)
     if explained(found.cells, found.told.crossed) - _by_ranges(found) < _GAIN:
@@ -65,6 +68,25 @@ def named_numbers(plain: NumberEncoding, sums: LevelSums) -> tuple[NamedNumberEn
     return encoding, _described(found.cells, crossed[:, : found.cells.weight.shape[1]])
 
 
+def may_name(type_: pa.DataType) -> bool:
+    """Whether a column may hold whole numbers that name things."""
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))
+
+
+def may_still_name(sums: LevelSums, n_rows: int) -> bool:
+    """Whether a batch of rows leaves it open that a column's numbers name things.
+
+    Not when it is a long one and nearly all of its numbers differ: keys and quantities of many digits would take more
+    memory than the rows, for nothing. The stripes of a pass depend on the number of rows alone.
+    """
+    return n_rows < _MANY_ROWS or len(sums.levels) <= _MOST_DIFFERENT * n_rows
+
+
+def are_whole(values: NDArray[np.float64]) -> bool:
+    """Whether all numbers are whole, but for those that are missing."""
+    return all(np.all((some == np.floor(some)) | np.isnan(some)) for some in (values[:_FIRST_VALUES], values))
+
+
 class _Sorted(NamedTuple):
     """Levels in order, without what is missing; their cells and means, what is missing last."""
 
@@ -80,7 +102,7 @@ def _sorted(sums: LevelSums) -> _Sorted:
     present = sums.levels.take(pa.array(places)).to_pylist()
     order = sorted(range(len(present)), key=present.__getitem__)
     places = np.concatenate([places[order], np.flatnonzero(missing)])
-    cells = sums.cells.take(places, 1)
+    cells = sums.by_fold().take(places, 1)
     return _Sorted([present[k] for k in order], len(order) if missing.any() else None, cells, crossed_means(cells))
 
 

@@ -4,12 +4,11 @@ Rows belong to one of five folds by a key of their number. What a row is told of
 alone, so that its own target never comes back to it as an input.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from scne.rows._sample import keys_at
@@ -17,6 +16,8 @@ from scne.rows._sample import keys_at
 N_FOLDS = 5
 # Keys of rows with this seed decide the folds, whatever the seed of a fit: they are a property of the rows.
 _FOLD_SEED = 17
+# Cells that may wait to be added, at least.
+_FEW_CELLS = 1 << 14
 
 
 def folds_of(numbers: NDArray[np.int64]) -> NDArray[np.intp]:
@@ -45,6 +46,11 @@ class Cells:
     mean: NDArray[np.float64]
     squares: NDArray[np.float64]
 
+    @property
+    def arrays(self) -> tuple[NDArray[np.float64], ...]:
+        """All three."""
+        return self.weight, self.mean, self.squares
+
     def joined(self, other: "Cells") -> "Cells":
         """Both, cell by cell."""
         weight = self.weight + other.weight
@@ -67,79 +73,108 @@ class Cells:
 
     def take(self, places: NDArray[np.intp], axis: int) -> "Cells":
         """Some cells along an axis."""
-        return Cells(*(values.take(places, axis=axis) for values in (self.weight, self.mean, self.squares)))
+        return Cells(*(values.take(places, axis=axis) for values in self.arrays))
+
+    def put(self, places: NDArray[np.intp], cells: "Cells") -> None:
+        """Write cells to their places along the first axis."""
+        self.weight[places], self.mean[places], self.squares[places] = cells.weight, cells.mean, cells.squares
 
 
-@dataclass
+@dataclass(frozen=True)
 class LevelSums:
-    """Targets by fold and level of one column.
+    """Targets by level of one column and by fold.
+
+    Only cells that have rows are held: a column of which most values differ takes no more than its rows. Sums of more
+    rows wait until they are as many as those that are there, so that a pass over many rows does not copy all of them
+    for each stripe. When they are added makes no difference, to the last bit: each cell adds its rows in their order.
 
     Attributes
     ----------
     levels : pyarrow.Array
         Different values; what is missing is one of them.
+    places : ndarray of shape (m,)
+        Of each cell: its level's place times N_FOLDS, plus its fold; ascending.
     cells : Cells
-        Of shape (N_FOLDS, levels, 1 or q).
+        Of shape (m, 1 or q).
+    waiting : tuple of LevelSums
+        Sums of more rows.
 
     Examples
     --------
-    >>> sums = LevelSums.of_nothing(pa.string(), 1)
-    >>> sums.update(pa.array(["a", "b", "a"]), folds_of(np.arange(3)), np.array([[1.0], [5.0], [2.0]]), None)
-    >>> sums.levels.to_pylist(), sums.cells.over(0).mean.ravel()
+    >>> folds, targets = folds_of(np.arange(3)), np.array([[1.0], [5.0], [2.0]])
+    >>> sums = LevelSums.of_rows(pa.array(["a", "b", "a"]), folds, targets, None)
+    >>> sums.levels.to_pylist(), sums.by_fold().over(0).mean.ravel()
     (['a', 'b'], array([1.5, 5. ]))
     """
 
     levels: pa.Array
+    places: NDArray[np.intp] = field(repr=False)
     cells: Cells = field(repr=False)
+    waiting: "tuple[LevelSums, ...]" = field(default=(), repr=False)
 
     @classmethod
     def of_nothing(cls, type_: pa.DataType, q: int) -> "LevelSums":
         """No rows yet."""
-        shape = (N_FOLDS, 0, q)
-        return cls(pa.array([], type_), Cells(np.zeros((N_FOLDS, 0, 1)), np.zeros(shape), np.zeros(shape)))
+        return cls(pa.array([], type_), np.zeros(0, np.intp), _empty((0,), q))
+
+    @classmethod
+    def of_rows(
+        cls, values: pa.Array, folds: NDArray[np.intp], targets: NDArray[np.float64], weights: np.ndarray | None
+    ) -> "LevelSums":
+        """Rows with their targets (n, q)."""
+        coded = values.dictionary_encode(null_encoding="encode")
+        cell = coded.indices.to_numpy(zero_copy_only=False) * N_FOLDS + folds
+        places, among = _filled(cell, len(coded.dictionary))
+        return cls(coded.dictionary, places, _cells(among[cell], len(places), targets, weights))
 
     @property
     def nbytes(self) -> int:
         """What it takes in memory."""
-        return int(self.levels.nbytes) + self.cells.weight.nbytes + 2 * self.cells.mean.nbytes
-
-    def update(
-        self, values: pa.Array, folds: NDArray[np.intp], targets: NDArray[np.float64], weights: np.ndarray | None
-    ) -> None:
-        """Add rows with their targets (n, q)."""
-        coded = values.dictionary_encode(null_encoding="encode")
-        cell = folds * len(coded.dictionary) + coded.indices.to_numpy(zero_copy_only=False)
-        found = _cells(cell, N_FOLDS * len(coded.dictionary), targets, weights)
-        shape = (N_FOLDS, len(coded.dictionary), -1)
-        self._add(coded.dictionary, Cells(*(a.reshape(shape) for a in (found.weight, found.mean, found.squares))))
+        own = int(self.levels.nbytes) + self.places.nbytes + self.cells.weight.nbytes + 2 * self.cells.mean.nbytes
+        return own + sum(one.nbytes for one in self.waiting)
 
     def combined(self, other: "LevelSums") -> "LevelSums":
         """Sums over both sets of rows; `self` and `other` stay as they are."""
-        both = LevelSums(self.levels, self.cells)
-        both._add(other.levels, other.cells)
-        return both
+        waiting = (*self.waiting, replace(other, waiting=()), *other.waiting)
+        both = replace(self, waiting=waiting)
+        few = max(len(self.places), _FEW_CELLS)
+        return both if sum(len(one.places) for one in waiting) <= few else both.settled()
 
-    def _add(self, levels: pa.Array, cells: Cells) -> None:
-        places = pc.index_in(levels, value_set=self.levels).to_numpy(zero_copy_only=False)
-        fresh = np.isnan(places) if places.dtype.kind == "f" else np.zeros(len(places), dtype=bool)
-        known = len(self.levels)
-        where = np.empty(len(places), dtype=np.intp)
-        where[~fresh] = places[~fresh].astype(np.intp)
-        where[fresh] = known + np.arange(int(fresh.sum()))
-        if fresh.any():
-            self.levels = pa.concat_arrays([self.levels, levels.filter(pa.array(fresh))])
-        wide = _spread(cells, where, len(self.levels))
-        self.cells = _spread(self.cells, np.arange(known), len(self.levels)).joined(wide)
+    def settled(self) -> "LevelSums":
+        """The same, with nothing that waits."""
+        if not self.waiting:
+            return self
+        parts = (self, *self.waiting)
+        coded = pa.concat_arrays([one.levels for one in parts]).dictionary_encode(null_encoding="encode")
+        codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
+        ends = np.cumsum([0, *(len(one.levels) for one in parts)])
+        found = [
+            codes[start + one.places // N_FOLDS] * N_FOLDS + one.places % N_FOLDS
+            for start, one in zip(ends[:-1], parts, strict=True)
+        ]
+        places, among = _filled(np.concatenate(found), len(coded.dictionary))
+        total = _empty((len(places),), self.cells.mean.shape[1])
+        for cell, one in zip(found, parts, strict=True):
+            total.put(among[cell], total.take(among[cell], 0).joined(one.cells))
+        return LevelSums(coded.dictionary, places, total)
+
+    def by_fold(self) -> Cells:
+        """All cells, of shape (N_FOLDS, levels, 1 or q); nothing may wait."""
+        n_levels = len(self.levels)
+        whole = _empty((n_levels * N_FOLDS,), self.cells.mean.shape[1])
+        whole.put(self.places, self.cells)
+        return Cells(*(values.reshape(n_levels, N_FOLDS, values.shape[1]).swapaxes(0, 1) for values in whole.arrays))
 
 
-def _spread(cells: Cells, places: NDArray[np.intp], n_levels: int) -> Cells:
-    """Cells at their places among more levels, empty ones elsewhere."""
-    spread = []
-    for values in (cells.weight, cells.mean, cells.squares):
-        wide = np.zeros((values.shape[0], n_levels, values.shape[2]))
-        wide[:, places] = values
-        spread.append(wide)
-    return Cells(*spread)
+def _empty(shape: tuple[int, ...], q: int) -> Cells:
+    return Cells(np.zeros((*shape, 1)), np.zeros((*shape, q)), np.zeros((*shape, q)))
+
+
+def _filled(cell: NDArray[np.intp], n_levels: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Cells with rows, ascending, and of all cells their place among these."""
+    filled = np.zeros(n_levels * N_FOLDS, dtype=bool)
+    filled[cell] = True
+    return np.flatnonzero(filled), np.cumsum(filled) - 1
 
 
 def _cells(

@@ -266,6 +266,9 @@ def _look_through(
         for done, learner in enumerate(engine.map(learn, batches()), start=1):
             learned = learned.combined(learner)
             revise(0.0, 2 * learned.level_bytes)
+            # Names of things are a bonus: rows of the search are worth more.
+            if plans[0] is not None and not plans[0].has_room(2 * (learned.level_bytes + learned.name_bytes)):
+                learned.forget_names()
             announce("learning columns", done, -(-total // step), total)
     release_memory()
     return _Looked(learned, drawer.finish, plans[0])
