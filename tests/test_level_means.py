@@ -17,6 +17,7 @@ import scne
 from scne import RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor, open_rows
 from scne.estimators import CheckpointError
 from scne.estimators.inputs._frames import learn_table
+from scne.fitting._memory import needed_bytes
 from scne.rows import DataError, Encoder, EncoderLearner, TableRows, column_statistics
 from scne.rows._encoder_checks import check_encodings
 from scne.rows._level_counts import MOST_LEVELS
@@ -94,7 +95,17 @@ def test_the_target_of_a_row_never_comes_back_to_it():
         assert (after != before).any(axis=1).sum() > 10
 
 
-@pytest.mark.parametrize("rows", [1, 7, 100, 599])
+def test_a_column_that_says_nothing_is_not_trusted():
+    """With its own target in it the mean of a level has a coefficient of one, told from other folds of about none."""
+    rng = np.random.default_rng(0)
+    table, targets = pa.table({"town": [f"town {n}" for n in rng.integers(0, 500, 2_000)]}), rng.normal(size=2_000)
+    _, encoder = learned(table, targets)
+    own, others = encoder.transform(table)[:, 0], told(table, encoder)[:, 0]
+    assert np.corrcoef(own, targets)[0, 1] > 0.4
+    assert abs(np.corrcoef(others, targets)[0, 1]) < 0.06
+
+
+@pytest.mark.parametrize("rows", [4, 17, 100, 599])
 def test_any_split_tells_the_same(rows):
     table, targets = towns(n_targets=2)
     whole, parts = learned(table, targets)[1], learned(table, targets, rows=rows)[1]
@@ -409,6 +420,24 @@ def test_targets_whose_squares_overflow_are_refused_by_name():
     X = pd.DataFrame({"town": towns()[0]["town"].to_pylist()})
     with pytest.raises(ValueError, match="y"):
         RVFLRegressor(4).fit(X, np.linspace(-1e300, 1e300, 600))
+
+
+def test_names_of_things_never_cost_rows_of_the_search(tmp_path):
+    rng = np.random.default_rng(0)
+    person = rng.integers(0, 15_000, 60_000)
+    y = rng.normal(size=15_000)[person] + 0.1 * rng.normal(size=60_000)
+    table = pa.table({"person": rng.permutation(15_000)[person], "x": rng.normal(size=60_000), "y": y})
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=8_192)
+
+    def opened(memory):
+        return open_rows(tmp_path / "rows.parquet", target="y", memory=memory)
+
+    base = SCNRegressor(4, n_candidates=5, search_rows=20_000)
+    plan = scne.fitting.plan_memory(base, opened("1GB"), 1, 1, "float64")
+    needed = needed_bytes(plan.most, 20_000, 1)
+    assert not replace(plan, budget=needed).has_room(1e6)
+    named, plain = (base.fit(opened(memory)).encoder_.names for memory in ("1GB", f"{needed / 1e6 + 1:.0f}MB"))
+    assert (named, plain) == (("person", "person mean", "x"), ("person", "x"))
 
 
 def test_the_plan_of_memory_counts_means_as_graded_columns(tmp_path):

@@ -46,7 +46,8 @@ class EncoderLearner:
     rows : RawRows
         Gives the columns, their types and groups.
     max_levels : int
-        The most levels of a text column that get a column of their own.
+        The most levels of a text column that get a column of their own, where levels have no means: without targets,
+        with more than 8 of them, or with up to 8 levels.
     missing : {"indicator", "refuse"}
         Missing values are replaced by the mean and marked in a column of their own, or not accepted.
 

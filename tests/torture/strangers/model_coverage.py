@@ -19,7 +19,7 @@ except ImportError:
 
 if atheris is not None and __name__ == "__main__":
     # Before anything else imports them.
-    with atheris.instrument_imports(include=["scne.models", "scne.rows._encoder", "scne.rows._encodings"]):
+    with atheris.instrument_imports(include=["scne.models", "scne.rows"]):
         import scne.models
 else:
     import scne.models
