@@ -26,7 +26,7 @@ def folds_of(numbers: NDArray[np.int64]) -> NDArray[np.intp]:
     Examples
     --------
     >>> folds_of(np.arange(8))
-    array([2, 0, 3, 2, 2, 0, 2, 0])
+    array([3, 4, 2, 1, 1, 0, 4, 0])
     """
     keys = keys_at(_FOLD_SEED, numbers.astype(np.uint64)) % np.uint64(N_FOLDS)
     return np.asarray(keys.astype(np.intp))
