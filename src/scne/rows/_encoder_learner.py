@@ -185,9 +185,9 @@ class EncoderLearner:
 
     @property
     def level_bytes(self) -> float:
-        """What the levels of all texts take."""
+        """What the levels of all texts take; sums twice, since they are put in order when means are made of them."""
         counted = sum(counts.nbytes for counts in self._levels.values())
-        return float(counted + sum(sums.nbytes for name, sums in self._sums.items() if name in self._levels))
+        return float(counted + 2 * sum(sums.nbytes for name, sums in self._sums.items() if name in self._levels))
 
     @property
     def name_bytes(self) -> float:

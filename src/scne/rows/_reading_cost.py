@@ -23,8 +23,8 @@ _CSV_BYTES = 50e6
 _FIRST_ROWS, _FIRST_BYTES = 8_192, 1 << 24
 # What a level takes beside its text, when it is counted.
 _LEVEL_BYTES = 40.0
-# What its rows of one fold take, and what each target takes there.
-_CELL_BYTES, _TARGET_BYTES = 16.0, 16.0
+# What its rows of one fold take, and what each target takes there, both as sums and in the order of means.
+_CELL_BYTES, _TARGET_BYTES = 32.0, 32.0
 
 
 @dataclass(frozen=True)
