@@ -184,6 +184,19 @@ def file_model(folder):
     return plain_ensemble(base, trend="judged", random_state=4).fit(rows)
 
 
+@cache
+def many_targets_model(folder):
+    """A model with so many targets that the most frequent places have columns, and one is for all others."""
+    table = file_table()
+    for n in range(8):
+        table = table.append_column(f"y{n}", pa.array(np.roll(table["y"].to_numpy(), n)))
+    pq.write_table(table, folder / "many.parquet")
+    rows = open_rows(folder / "many.parquet", target=["y", *(f"y{n}" for n in range(8))])
+    model = RVFLRegressor(8, random_state=4).fit(rows)
+    assert [encoding.other for encoding in model.encoder_.encodings if encoding.form == "category"] == [True, False]
+    return model
+
+
 def file_predictions(model, table, folder):
     """What `predict` says of a table that was written to a file."""
     pq.write_table(table, folder / "new.parquet")
@@ -214,3 +227,49 @@ def assert_agree_in_the_tail(found, model, X):
     terms = np.abs(hidden) @ np.abs(weights[:, 0]) * model.target_scaling_.scale[0]
     assert terms.max() > 1e-3
     assert (np.abs(np.ravel(found) - model.predict(X)) <= 1e-12 * (terms + np.abs(model.predict(X)))).all()
+
+
+LARGE, SMALL = 1_000_000_000_007, 7
+
+
+def level_table(n_rows=2_400, seed=20, first=LARGE):
+    """Towns and persons, each with an effect on two targets: forty texts, and numbers that name 120 persons.
+
+    One town is an empty text and one is not ASCII; some towns and persons are missing.
+    """
+    rng = np.random.default_rng(seed)
+    effects = np.random.default_rng(0).normal(size=(160, 2))
+    names = ["", "Łódź", *(f"town {n}" for n in range(38))]
+    town, person = rng.integers(0, 40, n_rows), rng.integers(0, 120, n_rows)
+    x = rng.normal(size=n_rows)
+    y = effects[town] + 2 * effects[40 + person] + x[:, None]
+    no_town, no_person = rng.random((2, n_rows)) < 0.05
+    return pa.table(
+        {
+            "x": x,
+            "town": pa.array([names[n] for n in town], mask=no_town),
+            # In an order that says nothing, so that ranges of numbers say nothing either.
+            "person": pa.array(first + 7_919 * person % 1_009, pa.int64(), mask=no_person),
+            "y": y[:, 0],
+            "z": y[:, 1],
+        }
+    )
+
+
+def new_levels(n_rows=200, seed=21, first=LARGE):
+    """Rows of which some have towns and persons that no fit has seen, or numbers that are not whole."""
+    table = level_table(n_rows, seed, first).drop_columns(["y", "z"])
+    towns, persons = table["town"].to_pylist(), [None if p is None else float(p) for p in table["person"].to_pylist()]
+    towns[:4], persons[2:9] = ["nowhere", " town 1", "Town 1", "\u5317"], [0.0, -0.0, 7.5, 1e300, -1e300, 2.0**53, -1.0]
+    table = table.set_column(1, "town", pa.array(towns[:n_rows]))
+    return table.set_column(2, "person", pa.array(persons[:n_rows], pa.float64()))
+
+
+@cache
+def level_model(folder, first=LARGE):
+    """A model with means by level of two targets."""
+    pq.write_table(level_table(first=first), folder / "levels.parquet")
+    rows = open_rows(folder / "levels.parquet", target=["y", "z"])
+    model = plain_ensemble(SCNRegressor(8, scaling="ramps", **few), n_estimators=2, random_state=4).fit(rows)
+    assert [encoding.form for encoding in model.encoder_.encodings] == ["number", "level means", "named numbers"]
+    return model

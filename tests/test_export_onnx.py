@@ -17,6 +17,7 @@ from export_models import (
     ARRAY_MODELS,
     DATED_MODELS,
     OUTPUTS,
+    SMALL,
     array_model,
     array_rows,
     arrays,
@@ -27,6 +28,10 @@ from export_models import (
     file_model,
     file_predictions,
     file_table,
+    level_model,
+    level_table,
+    many_targets_model,
+    new_levels,
     saturated_model,
 )
 from hypothesis import given
@@ -227,9 +232,16 @@ def _clock(value):
 def test_files_with_text_dates_flags_and_gaps(folder, interval, n_rows):
     model = file_model(folder)
     assert {encoding.kind for encoding in model.encoder_.encodings} == {"number", "flag", "category", "date"}
-    assert any(encoding.kind == "category" and encoding.other for encoding in model.encoder_.encodings)
+    assert any(encoding.form == "level means" for encoding in model.encoder_.encodings)
     table = file_table(n_rows, seed=7)
     proto = model.export("onnx", interval=interval)
+    found = session(proto).run(["y"], columns_of(table, proto))[0]
+    assert_agree(found, file_predictions(model, table, folder), model)
+
+
+def test_files_with_a_column_for_each_level(folder):
+    model, table = many_targets_model(folder), file_table(300, seed=7)
+    proto = model.export("onnx")
     found = session(proto).run(["y"], columns_of(table, proto))[0]
     assert_agree(found, file_predictions(model, table, folder), model)
 
@@ -250,8 +262,9 @@ def test_an_input_has_the_name_of_its_column_unless_an_output_has_it(folder):
     assert {"size", "where", "seen"} <= {one.name for one in proto.graph.input}
 
 
-def test_a_text_that_was_never_seen_is_other_or_nothing(folder):
-    model, table = file_model(folder), file_table(5, seed=8)
+@pytest.mark.parametrize("make", [file_model, many_targets_model])
+def test_a_text_that_was_never_seen_is_other_or_nothing(folder, make):
+    model, table = make(folder), file_table(5, seed=8)
     unseen = pa.array(["nowhere", "None", "PLACE 1", " north", None])
     table = table.set_column(table.schema.get_field_index("where"), "where", unseen)
     table = table.set_column(table.schema.get_field_index("lower"), "lower", pa.array(["c", "", "A", "a", "b"]))
@@ -273,6 +286,34 @@ def test_an_empty_text_that_is_a_level_is_not_a_gap(tmp_path):
     assert set(inputs["text"].ravel()) == {"", "a", "<missing>", "<missing 2>"}
     assert_agree(session(proto).run(["y"], inputs)[0], model.predict(rows), model)
     np.testing.assert_allclose(model.predict(rows), target, atol=0.5)
+
+
+@pytest.mark.parametrize("table", [level_table(), new_levels(), new_levels(1)], ids=["seen", "new", "one"])
+def test_means_by_level_of_texts_and_of_numbers_that_name_things(folder, table):
+    model = level_model(folder)
+    proto = model.export("onnx")
+    assert_agree(session(proto).run(["y"], columns_of(table, proto))[0], file_predictions(model, table, folder), model)
+
+
+def test_names_that_a_float_cannot_hold_are_refused(folder):
+    with pytest.raises(ExportError, match=r"Column 'person' holds numbers that name things, such as 10000000000\d\d"):
+        level_model(folder).export("onnx", dtype="float32")
+    model, table = level_model(folder, SMALL), level_table(100, 23, SMALL)
+    proto = model.export("onnx", dtype="float32")
+    found = session(proto).run(["y"], columns_of(table, proto))[0]
+    np.testing.assert_allclose(found, file_predictions(model, table, folder), rtol=1e-4, atol=1e-4)
+
+
+def test_gaps_in_texts_of_many_levels_where_the_fit_allowed_none(folder):
+    model = plain_ensemble(RVFLRegressor(3), random_state=0)
+    model.__dict__.update(level_model(folder).__dict__)
+    with_columns(model, encoder=replace(model.encoder_, missing="refuse"))
+    proto = model.export("onnx")
+    table = level_table(100, seed=22)
+    found = session(proto).run(["y"], columns_of(table, proto))[0]
+    missing = table["town"].is_null().to_numpy() | table["person"].is_null().to_numpy()
+    assert 0 < missing.sum() < 100
+    assert np.isnan(found).all(axis=1).tolist() == missing.tolist()
 
 
 def test_a_row_that_the_encoder_refuses_has_no_prediction(folder):

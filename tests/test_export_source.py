@@ -17,7 +17,9 @@ from export_models import (
     ARRAY_MODELS,
     COLUMNS,
     DATED_MODELS,
+    LARGE,
     OUTPUTS,
+    SMALL,
     array_model,
     array_rows,
     arrays,
@@ -28,6 +30,10 @@ from export_models import (
     file_model,
     file_predictions,
     file_table,
+    level_model,
+    level_table,
+    many_targets_model,
+    new_levels,
     saturated_model,
     size_of_terms,
 )
@@ -313,8 +319,84 @@ def test_files_in_c_take_encoded_columns(folder, tmp_path):
     assert repr(float(model.encoder_.encodings[0].fill)) in header
 
 
-def test_files_in_python_take_rows_as_they_are(folder):
-    model, table = file_model(folder), file_table(200, seed=12)
+LEVELS_MAIN = """
+#include <stdio.h>
+#include "m.h"
+int main(void)
+{{
+    {real} row[M_INPUTS], out[M_OUTPUTS];
+    char text[64];
+    double x, person;
+    while (scanf("%lf %lf %63[^\\n]", &x, &person, text) == 3) {{
+        row[0] = ({real})x;
+        m_level_1(text[1] == '?' ? NULL : text + 1, &row[1]);
+        row[3] = ({real})(isnan(person) ? {fill!r} : person);
+        row[4] = ({real})(isnan(person) ? 1 : 0);
+        m_number_2(person, &row[5]);
+        m_predict(row, out);
+        printf("%.17g %.17g\\n", (double)out[0], (double)out[1]);
+    }}
+    return 0;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("real", "dtype", "digits", "first"), [("double", "float64", 1e-13, LARGE), ("float", "float32", 1e-5, SMALL)]
+)
+def test_c_looks_levels_up(folder, tmp_path, real, dtype, digits, first):
+    model, table = level_model(folder, first), new_levels(first=first)
+    if real == "float":
+        # Without the two numbers that are infinite there.
+        table = table.take([n for n in range(len(table)) if not 5 <= n <= 6])
+    assert model.encoder_.names[3:5] == ("person", "person missing")
+    fill = model.encoder_.encodings[2].fill
+    header = model.export("c", tmp_path / "m.h", name="m", dtype=dtype)
+    assert "'town': m_level_1(text in UTF-8 or NULL, &row[1]) writes the mean target of its level" in header
+    assert "m_number_2(number or NAN, &row[5]) writes the mean target of what it names" in header
+    (tmp_path / "main.c").write_text(LEVELS_MAIN.format(real=real, fill=fill))
+    strict = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror", "-std=c99"]
+    command = ["cc", *strict, "-O1", "-o", str(tmp_path / "main"), str(tmp_path / "main.c"), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:3000]
+    lines = [
+        f"{row['x']!r} {'nan' if row['person'] is None else repr(row['person'])} "
+        f"{'!?' if row['town'] is None else '!' + row['town']}"
+        for row in table.to_pylist()
+    ]
+    done = subprocess.run([tmp_path / "main"], input="\n".join(lines), capture_output=True, text=True, check=True)
+    found = np.array([[float(value) for value in line.split()] for line in done.stdout.splitlines()])
+    wanted = file_predictions(model, table, folder)
+    assert found.shape == wanted.shape
+    assert (np.abs(found - wanted) <= digits * size_of_terms(model, wanted)).all()
+
+
+def test_python_looks_levels_up(folder, tmp_path):
+    model = level_model(folder)
+    model.export("python", tmp_path / "model.py")
+    module = {"__name__": "exported"}
+    exec((tmp_path / "model.py").read_text(encoding="utf-8"), module)
+    for table in (level_table(), new_levels()):
+        rows = table.to_pylist()
+        assert_agree(module["predict_rows"](rows), file_predictions(model, table, folder), model)
+
+
+def test_names_that_a_float_cannot_hold_are_refused(folder):
+    with pytest.raises(ExportError, match=r"Column 'person' holds numbers that name things, such as 10000000000\d\d"):
+        level_model(folder).export("c", dtype="float32")
+
+
+def test_levels_that_c_has_no_text_for_are_refused(tmp_path):
+    texts = [f"a{n}\0" for n in range(20)] * 5
+    rows = pd.DataFrame({"place": texts, "x": np.arange(100.0)})
+    model = RVFLRegressor(5, random_state=0).fit(rows, np.arange(100.0))
+    with pytest.raises(ExportError, match=r"in column 'place' a level 'a0\\x00' whose name holds a zero character"):
+        model.export("c")
+
+
+@pytest.mark.parametrize("make", [file_model, many_targets_model])
+def test_files_in_python_take_rows_as_they_are(folder, make):
+    model, table = make(folder), file_table(200, seed=12)
     module = {"__name__": "exported"}
     exec(model.export("python"), module)
     assert_agree(module["predict_rows"](table.to_pylist()), file_predictions(model, table, folder), model)

@@ -341,9 +341,15 @@ def test_rows_without_any_weight_are_refused(tmp_path):
         encoder_of(tmp_path, {"x": [1.0, 2.0], "w": [0.0, 0.0]}, weight="w")
 
 
-def test_thirty_two_levels_are_kept_unless_told_otherwise(tmp_path):
-    texts = [f"level {row % 40:02d}" for row in range(400)]
-    encoder = encoder_of(tmp_path, {"c": texts})
+def test_eight_levels_have_columns_and_more_have_means(tmp_path):
+    for n_levels, names in ((8, [f"c=level {n}" for n in range(8)]), (9, ["c mean"])):
+        encoder = encoder_of(tmp_path, {"c": [f"level {row % n_levels}" for row in range(360)]})
+        assert list(encoder.names) == names
+
+
+def test_without_a_target_thirty_two_levels_are_kept_unless_told_otherwise(tmp_path):
+    pq.write_table(pa.table({"c": [f"level {row % 40:02d}" for row in range(400)]}), tmp_path / "a.parquet")
+    encoder = learned(tmp_path / "a.parquet", target=None).finish()
     assert len(encoder.encodings[0].levels) == 32
     assert len(encoder.names) == 33
 

@@ -229,8 +229,8 @@ def test_the_first_rows_tell_how_long_texts_are_and_how_many_differ(tmp_path):
     for rows, levels in ((few, 20), (many, 22_000)):
         cost = reading_cost(rows, 16_384)
         assert cost.text_row == pytest.approx(64, rel=0.2)
-        # Between a third and three times of what is then counted; counts are held twice.
-        assert 1 / 3 < cost.levels / (2 * levels * 100) < 3
+        # Between a third and three times of what is then counted and summed; both are held twice.
+        assert 1 / 3 < cost.levels / (2 * levels * 400) < 3
 
 
 def test_texts_that_differ_more_than_the_first_rows_let_expect_are_refused_in_time(tmp_path):
@@ -390,9 +390,9 @@ def test_only_parquet_files_have_a_footer(tmp_path):
 
 
 def test_the_first_rows_alone_are_looked_at_for_their_texts(tmp_path):
-    """Two levels of one letter, counted twice with 40 bytes beside each; later rows have long texts."""
+    """Two levels of one letter, held twice: 42 bytes to count each, 64 for each of five folds; later texts are long."""
     values = ["a", "b"] * 4_096 + ["a very long text"] * 1_000
     pq.write_table(pa.table({"text": values, "y": np.ones(len(values))}), tmp_path / "a.parquet")
     cost = reading_cost(open_rows(tmp_path / "a.parquet", target="y"), 512)
     assert cost.text_row == pytest.approx(5.0, rel=0.01)
-    assert cost.levels == 2 * 2 * 41.0
+    assert cost.levels == 2 * 2 * (42.0 + 5 * 64.0)

@@ -8,13 +8,14 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from altered import with_columns, with_weights
 from ensembles import plain_ensemble, single_classifier
-from export_models import file_model
+from export_models import file_model, level_model
 from test_model_files_damage import MODELS, X, Y, opened, refusal, signed
 
 from scne import RVFLRegressor, SCNEClassifier, SCNRegressor, open_rows
@@ -136,6 +137,70 @@ def of_files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     file_model(folder).save(folder / "m.scne")
     return (folder / "m.scne").read_bytes()
+
+
+MEANS = {
+    "no levels": lambda document, tensors: document.update(levels=[]),
+    "a level twice": lambda document, tensors: document["levels"].__setitem__(0, document["levels"][1]),
+    "levels in another order": lambda document, tensors: document["levels"].reverse(),
+    "a level that is a number": lambda document, tensors: document["levels"].__setitem__(0, 3),
+    "levels that are a text": lambda document, tensors: document.update(levels="abc"),
+    "a mean less": lambda document, tensors: tensors.update({"encoder.1.means": tensors["encoder.1.means"][1:]}),
+    "means of levels in a matrix": lambda document, tensors: tensors.update({"encoder.1.means": np.ones((40, 2))}),
+    "means that are not finite": lambda document, tensors: tensors["encoder.1.means"].__setitem__(3, np.nan),
+    "no means": lambda document, tensors: tensors.pop("encoder.1.means"),
+    "means in the header too": lambda document, tensors: tensors.update({"encoder.0.means": np.ones(2)}),
+    "more means than there is room for": lambda document, tensors: tensors.update(
+        {"encoder.1.means": np.ones(3_000_001)}
+    ),
+    "a gap less": lambda document, tensors: document["missing"].pop(),
+    "a gap that is a text": lambda document, tensors: document.update(missing=["a", "b"]),
+    "a gap that is true": lambda document, tensors: document.update(missing=True),
+    "no default": lambda document, tensors: document.update(default=[]),
+    "a default of another target": lambda document, tensors: document.update(default=[1.0, 2.0, 3.0]),
+    "a default that is not finite": lambda document, tensors: document.update(
+        default=[{"__kind__": "float", "text": "nan"}, 1.0]
+    ),
+    "folds that are none": lambda document, tensors: document.update(crossed=[[1.0]]),
+    "folds that are a text": lambda document, tensors: document.update(crossed="abc"),
+    "names in another order": lambda document, tensors: tensors.update(
+        {"encoder.2.levels": tensors["encoder.2.levels"][::-1].copy()}
+    ),
+    "a name twice": lambda document, tensors: tensors["encoder.2.levels"].__setitem__(
+        0, tensors["encoder.2.levels"][1]
+    ),
+    "a name less": lambda document, tensors: tensors.update({"encoder.2.levels": tensors["encoder.2.levels"][1:]}),
+    "a name that is not finite": lambda document, tensors: tensors["encoder.2.levels"].__setitem__(-1, np.inf),
+    "no names": lambda document, tensors: tensors.update(
+        {"encoder.2.levels": np.ones(0), "encoder.2.means": np.ones(0)}
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def of_levels(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("levels")
+    level_model(folder).save(folder / "m.scne")
+    return (folder / "m.scne").read_bytes()
+
+
+@pytest.mark.parametrize("name", MEANS)
+def test_means_by_level_that_no_rows_give_are_refused(name, of_levels, tmp_path):
+    path = tmp_path / "m.scne"
+    path.write_bytes(of_levels)
+    assert opened(path)[1]["version"] == 5
+    altered(path, lambda tensors, document: MEANS[name](document["encoder"]["encodings"][1], tensors))
+    assert "is damaged: " in refusal(path)
+
+
+def test_a_model_whose_means_no_file_can_hold_is_refused(of_levels, tmp_path):
+    (tmp_path / "m.scne").write_bytes(of_levels)
+    model = load_model(tmp_path / "m.scne")
+    encoding = model.encoder_.encodings[1]
+    many = replace(encoding, means=encoding.means * 37_501)
+    with_columns(model, encoder=replace(model.encoder_, encodings=(many, *model.encoder_.encodings[1:])))
+    with pytest.raises(ModelFileError, match="more than 3,000,000 means of levels in all"):
+        model.save(tmp_path / "m.scne")
 
 
 @pytest.mark.parametrize("name", ENCODERS)

@@ -16,12 +16,12 @@ def column_lines(readings: Sequence[ColumnReading]) -> dict[str, list[str]]:
     --------
     >>> readings = [
     ...     ColumnReading("TEMP", "number", has_gaps=True, gap_share=0.012),
-    ...     ColumnReading("wd", "text", n_levels=16),
+    ...     ColumnReading("wd", "text", n_levels=16, means=True),
     ...     ColumnReading("station", "text", n_levels=1, constant=True),
     ... ]
     >>> for heading, lines in column_lines(readings).items():
     ...     print(heading, lines)
-    columns ['1 number: TEMP', '1 text column: wd (16 levels)']
+    columns ['1 number: TEMP', '1 text column: wd (16 levels, by mean target)']
     gaps ['filled and marked: TEMP (1.2 % of rows)']
     unused ['constant or empty: station']
     """
@@ -48,8 +48,8 @@ def _named(names: Iterable[str], n: int) -> str:
 
 def _described(column: ColumnReading) -> str:
     if column.n_levels is not None:
-        rare = ", rarer ones taken together" if column.other_levels else ""
-        return f"{column.name} ({counted(column.n_levels, 'level')}{rare})"
+        how = ", rarer ones taken together" if column.other_levels else ", by mean target" if column.means else ""
+        return f"{column.name} ({counted(column.n_levels, 'level')}{how})"
     if column.parts:
         return f"{column.name} ({', '.join(part.replace('_', ' ') for part in column.parts)})"
     return column.name

@@ -29,10 +29,12 @@ from scne.models import (
     field,
     read_classifier,
     read_content,
+    read_encoder,
     read_networks,
     shortened,
     shown,
     store_classifier,
+    store_encoder,
     store_networks,
     version_text,
     write_content,
@@ -123,8 +125,8 @@ def to_content(model: Any, scne_version: str, with_system: bool) -> Content:
     document, tensors = store_networks(fitted, name in ENSEMBLES, with_system)
     head = {"scne": scne_version, "estimator": _parameters(model, name)}
     encoder = fitted.columns.encoder
-    extras = {"encoder": None if encoder is None else encoder.to_dict(), "data": fitted.columns.data}
-    return Content(head | document | extras, tensors)
+    record, means = (None, {}) if encoder is None else store_encoder(encoder.to_dict())
+    return Content(head | document | {"encoder": record, "data": fitted.columns.data}, tensors | means)
 
 
 def from_content(content: Content) -> Any:
@@ -149,7 +151,7 @@ def from_content(content: Content) -> Any:
     )
     if record["class"] == SINGLE_CLASSIFIER:
         fitted = _as_ensemble(fitted)
-    columns = _with_extras(fitted, document, classifier is not None)
+    columns = _with_extras(fitted, document, shelf, classifier is not None)
     model.fitted_ = replace(fitted, columns=columns)
     model.n_features_in_, names = columns.n_columns, columns.names
     if columns.encoder is not None:
@@ -251,7 +253,7 @@ def _as_ensemble(fitted: FittedNetworks) -> FittedNetworks:
     return replace(fitted, solved=replace(fitted.solved, solution=replace(fitted.solved.solution, error_history=error)))
 
 
-def _with_extras(fitted: FittedNetworks, document: dict[str, Any], has_labels: bool) -> Columns:
+def _with_extras(fitted: FittedNetworks, document: dict[str, Any], shelf: Shelf, has_labels: bool) -> Columns:
     """The columns with their encoder and the names of targets, where a file has them."""
     data = field(document, "data", dict, type(None))
     if data is not None:
@@ -263,7 +265,7 @@ def _with_extras(fitted: FittedNetworks, document: dict[str, Any], has_labels: b
         return replace(fitted.columns, data=data)
     if data is not None and "target_names" not in data:
         raise damaged("it was fitted on files, but holds no names of targets")
-    read = _encoder(encoder)
+    read = _encoder(encoder, shelf)
     if read.names != (fitted.columns.names or ()):
         raise damaged("its encoder makes other columns than those that its networks see")
     return replace(fitted.columns, data=data, encoder=read)
@@ -282,9 +284,9 @@ def _check_target_names(data: dict[str, Any], n_outputs: int) -> None:
             raise damaged(f"{key!r} in its metadata is {shown(names)}, not {n_outputs} different names")
 
 
-def _encoder(record: dict[str, Any]) -> Any:
+def _encoder(record: dict[str, Any], shelf: Shelf) -> Any:
     try:
         # Imported only here: most models have none.
-        return import_module("scne.rows._encoder").Encoder.from_dict(record)
+        return import_module("scne.rows._encoder").Encoder.from_dict(read_encoder(record, shelf))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise damaged(f"its encoder cannot be read ({shortened(str(error))})") from error

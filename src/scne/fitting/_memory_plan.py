@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 # The most columns that a text column becomes: 32 levels, one for the others and one for what is missing.
 _TEXT_COLUMNS = 34
+# Forms of encodings whose columns hold more than zeros and ones.
+_GRADED = ("number", "named numbers", "date", "level means")
 _ROUNDED_TO = 10e6
 
 
@@ -58,9 +60,16 @@ class MemoryPlan:
         found.check()
         return found
 
+    def has_room(self, level_bytes: float) -> bool:
+        """Whether levels may take so much, and the search still has all of its rows."""
+        found = replace(self, most=_with_texts(self.most, 0.0, level_bytes))
+        found = replace(found, least=_with_texts(self.least, 0.0, level_bytes))
+        fits = needed_bytes(found.most, self._fewest(), 1) <= self.budget
+        return fits and found.search_rows == self.search_rows
+
     def after_learning(self, encoder: "Encoder", n_rows: int) -> "MemoryPlan":
         """The plan once columns and rows are known; raises when that cannot be."""
-        graded = sum(len(one.names) for one in encoder.encodings if one.kind in ("number", "date"))
+        graded = sum(len(one.names) for one in encoder.encodings if one.form in _GRADED)
         shape = replace(self.most, n_rows=n_rows, n_columns=len(encoder.names), n_graded=graded)
         found = replace(self, most=shape, least=shape)
         found.check()

@@ -17,6 +17,7 @@ from scne.models.export._plan import ExportPlan, export_plan
 from scne.models.export._python_source import to_python
 from scne.models.file._classifier import StoredClassifier, read_classifier, store_classifier
 from scne.models.file._container import FORMAT_VERSION, Content
+from scne.models.file._encoder import read_encoder, store_encoder
 from scne.models.file._files import read_content, write_content
 from scne.models.file._networks import MOST_COLUMNS, read_networks, store_networks
 from scne.models.file._shelf import Shelf, field
@@ -38,10 +39,12 @@ __all__ = [
     "field",
     "read_classifier",
     "read_content",
+    "read_encoder",
     "read_networks",
     "shortened",
     "shown",
     "store_classifier",
+    "store_encoder",
     "store_networks",
     "to_c",
     "to_onnx",

@@ -263,7 +263,7 @@ def rows_on_cluster(files: "FileRows", encoder: "Encoder", cluster: Cluster) -> 
     """Rows in files, encoded and summed by workers that see the same files under the same names."""
     from scne.rows import encoded_rows
 
-    source = encoded_rows(files, encoder)
+    source = encoded_rows(files, encoder, learned=True)
     return ClusterRows(source.n_rows, source.n_columns, file_partitions(source.n_rows), source.stripes, cluster)
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from scne.rows._batches import numbers
+from scne.rows._batches import numbers as as_numbers
 from scne.rows._blocks import RowBlock
 from scne.rows._data_error import RefusedValue
 from scne.rows._encoder import Encoder
@@ -30,11 +30,14 @@ class EncodedFileRows:
     files : FileRows
     encoder : Encoder
     n_rows : int
+    learned : bool
+        Whether the encoder was learned from these rows.
     """
 
     files: FileRows
     encoder: Encoder
     n_rows: int
+    learned: bool = False
 
     @property
     def n_columns(self) -> int:
@@ -58,11 +61,12 @@ class EncodedFileRows:
         )
         for batch in files.batches(columns, rows, start, stop):
             try:
-                inputs = self.encoder.transform(batch)
+                numbers = np.arange(start, start + batch.num_rows) if self.learned else None
+                inputs = self.encoder.transform(batch, numbers)
             except RefusedValue as error:
                 raise error.at(files.place(start + error.row)) from None
-            targets = [numbers(batch.column(name)) for name in files.target_names]
-            weights = [numbers(batch.column(name)) for name in weight]
+            targets = [as_numbers(batch.column(name)) for name in files.target_names]
+            weights = [as_numbers(batch.column(name)) for name in weight]
             yield RowBlock(
                 start, inputs, np.column_stack(targets) if targets else None, weights[0] if weights else None
             )
@@ -71,8 +75,10 @@ class EncodedFileRows:
             del inputs, batch
 
 
-def encoded_rows(files: FileRows, encoder: Encoder) -> EncodedFileRows:
+def encoded_rows(files: FileRows, encoder: Encoder, learned: bool = False) -> EncodedFileRows:
     """Rows in files as a row source; CSV files that no pass has read yet are counted first.
+
+    `learned` says that the encoder was learned from these rows.
 
     Examples
     --------
@@ -89,7 +95,7 @@ def encoded_rows(files: FileRows, encoder: Encoder) -> EncodedFileRows:
     [(0, 2), (2, 3)]
     """
     files = files.read_as(encoder)
-    return EncodedFileRows(files, encoder, files.count_rows())
+    return EncodedFileRows(files, encoder, files.count_rows(), learned)
 
 
 class _Failure:

@@ -4,7 +4,7 @@ Learned from one pass over the rows (`EncoderLearner`), stored with the model, a
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,16 +12,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from scne.rows._column_encodings import ColumnEncoding, encoding_from_dict, encoding_to_dict, spans
 from scne.rows._data_error import DataError, RefusedValue, listing
 from scne.rows._encoder_checks import check_encodings, check_families, check_groups, check_inputs
-from scne.rows._encodings import (
-    ColumnEncoding,
-    DateEncoding,
-    NumberEncoding,
-    encoding_from_dict,
-    encoding_to_dict,
-    spans,
-)
+from scne.rows._encodings import DateEncoding, NumberEncoding
+from scne.rows._level_encodings import LevelMeanEncoding, NamedNumberEncoding
+from scne.rows._level_sums import folds_of
 from scne.rows._schemas import kind_of, plain_type
 from scne.rows._settled_types import FittedColumn
 from scne.rows._type_changes import changed_type, converted, read_type
@@ -104,8 +100,12 @@ class Encoder:
             for encoding in self.encodings
         }
 
-    def transform(self, batch: pa.RecordBatch | pa.Table) -> NDArray[np.float64]:
+    def transform(
+        self, batch: pa.RecordBatch | pa.Table, numbers: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
         """Encode rows; the columns are found by name, others are passed over.
+
+        Rows that were learned from come with their `numbers`, which decide what they are told of their levels.
 
         Returns
         -------
@@ -113,23 +113,31 @@ class Encoder:
             d is the number of `names`; nothing in it is missing or infinite.
         """
         out = np.empty((batch.num_rows, len(self.names)))
-        self._fill(batch, out)
+        self._fill(batch, out, numbers)
         return out
 
-    def transform_into(self, batch: pa.Table, out: NDArray[np.float64], start: int, argument: str) -> None:
-        """Encode rows of a table that `read_table` gave, from row `start` on, into `out` (n, d)."""
+    def transform_into(
+        self, batch: pa.Table, out: NDArray[np.float64], start: int, argument: str, learned: bool = False
+    ) -> None:
+        """Encode rows of a table that `read_table` gave, from row `start` on, into `out` (n, d).
+
+        `learned` says that the encoder was learned from this table.
+        """
+        numbers = np.arange(start, start + batch.num_rows) if learned else None
         try:
-            self._fill(batch, out)
+            self._fill(batch, out, numbers)
         except RefusedValue as error:
             raise error.at(f"row {start + error.row} of {argument}") from None
 
-    def _fill(self, batch: pa.RecordBatch | pa.Table, out: NDArray[np.float64]) -> None:
-        read = []
+    def _fill(
+        self, batch: pa.RecordBatch | pa.Table, out: NDArray[np.float64], numbers: NDArray[np.int64] | None
+    ) -> None:
+        read, folds = [], None if numbers is None else folds_of(numbers)
         for encoding, span in spans(self.encodings):
             array = _column(batch, encoding, self.columns[encoding.column])
             if self.missing == "refuse":
                 refuse_missing(encoding.column, array)
-            read.append((encoding, span, encoding.read(array)))
+            read.append((encoding, span, encoding.read(array, folds)))
         # So few rows at a time that they stay in the cache while column after column is written to them.
         step = max(64, _WRITTEN_NUMBERS // max(1, out.shape[1]))
         for start in range(0, len(out), step):
@@ -158,16 +166,29 @@ class Encoder:
             columns.append(pa.chunked_array(chunks, type_))
         return pa.Table.from_arrays(columns, names=[encoding.column for encoding in self.encodings])
 
+    def settled(self) -> "Encoder":
+        """The encoder for new rows: without what only the rows that it was learned from are told."""
+        encodings = tuple(
+            replace(one, crossed=None) if isinstance(one, LevelMeanEncoding | NamedNumberEncoding) else one
+            for one in self.encodings
+        )
+        return replace(self, encodings=encodings)
+
+    @property
+    def tells_folds(self) -> bool:
+        """Whether rows that it was learned from can be told what other folds say of their levels."""
+        return all(getattr(one, "crossed", one) is not None for one in self.encodings)
+
     def positions_of(self, sources: NDArray[np.intp]) -> NDArray[np.intp]:
         """Positions of the encoded columns of some source columns, which are given by their positions."""
         wanted = [self.inputs[place] for place in sources]
         places = {encoding.column: np.arange(span.start, span.stop) for encoding, span in spans(self.encodings)}
         return np.concatenate([places[name] for name in wanted if name in places] or [np.zeros(0, np.intp)])
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self, with_crossed: bool = False) -> dict[str, object]:
         """What a model file stores: only texts, numbers, lists and dictionaries."""
         return {
-            "encodings": [encoding_to_dict(encoding) for encoding in self.encodings],
+            "encodings": [encoding_to_dict(encoding, with_crossed) for encoding in self.encodings],
             "groups": [[group, list(columns)] for group, columns in self.source_groups],
             "missing": self.missing,
             "missing_texts": list(self.missing_texts),

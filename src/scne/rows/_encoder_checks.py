@@ -2,8 +2,15 @@
 
 import math
 from collections.abc import Collection, Iterable
+from itertools import pairwise
+from typing import cast
 
-from scne.rows._encodings import CategoryEncoding, ColumnEncoding, DateEncoding, NumberEncoding
+import numpy as np
+
+from scne.rows._column_encodings import ColumnEncoding
+from scne.rows._encodings import CategoryEncoding, DateEncoding, NumberEncoding
+from scne.rows._level_encodings import LevelMeanEncoding, NamedNumberEncoding
+from scne.rows._level_sums import N_FOLDS
 
 MISSING = ("indicator", "refuse")
 # Characters of the name of a type, that of its time zone included.
@@ -62,13 +69,44 @@ def _check_column(encoding: ColumnEncoding) -> None:
     elif isinstance(encoding, DateEncoding):
         _check_parts(encoding)
         marks = (encoding.indicator,)
+    elif isinstance(encoding, LevelMeanEncoding):
+        if not isinstance(encoding.levels, tuple) or not _are_different(encoding.levels):
+            raise ValueError(f"the levels of column {column[:40]!r} are not different texts")
+        _check_means(encoding)
+        if not _are_numbers(encoding.missing, len(encoding.default)):
+            raise ValueError(f"what stands for gaps in column {column[:40]!r} is not a number for each target")
+        marks = ()
     else:
         assert isinstance(encoding, NumberEncoding)
+        if isinstance(encoding, NamedNumberEncoding):
+            if not isinstance(encoding.levels, tuple) or not all(map(_is_finite, encoding.levels)):
+                raise ValueError(f"the levels of column {column[:40]!r} are not numbers")
+            _check_means(encoding)
         if not _is_finite(encoding.fill):
             raise ValueError(f"the mean of column {column[:40]!r} is not a finite number")
         marks = (encoding.indicator,)
     if not all(isinstance(mark, bool) for mark in marks):
         raise ValueError(f"the marks of column {column[:40]!r} are not true or false")
+
+
+def _check_means(encoding: LevelMeanEncoding | NamedNumberEncoding) -> None:
+    """Check what level means and named numbers share, once their levels are known to be texts or numbers."""
+    column, levels, default = encoding.column[:40], encoding.levels, encoding.default
+    if not levels or any(first >= second for first, second in pairwise(cast("tuple[float, ...]", levels))):
+        raise ValueError(f"the levels of column {column!r} are not in ascending order")
+    if not isinstance(default, tuple) or not default or not _are_numbers(default, len(default)):
+        raise ValueError(f"what stands for new levels of column {column!r} is not a number for each target")
+    if not _are_numbers(encoding.means, len(levels) * len(default)):
+        raise ValueError(f"the means of column {column!r} are not a number for each level and target")
+    crossed = encoding.crossed
+    if crossed is None:
+        return
+    if crossed.shape != (N_FOLDS, len(levels) + 1, len(default)) or not np.isfinite(crossed).all():
+        raise ValueError(f"the means of column {column!r} by fold are not a number for each level and target")
+
+
+def _are_numbers(values: object, length: int) -> bool:
+    return isinstance(values, tuple) and len(values) == length and all(map(_is_finite, values))
 
 
 def _check_parts(encoding: DateEncoding) -> None:

@@ -10,24 +10,29 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from scne.rows._batches import missing_in, numbers
+from scne.rows._column_encodings import ColumnEncoding
 from scne.rows._data_error import DataError, RefusedValue
 from scne.rows._encoder import Encoder, plain_column, refuse_missing
 from scne.rows._encodings import (
     CategoryEncoding,
-    ColumnEncoding,
     DateEncoding,
     FlagEncoding,
     NumberEncoding,
     calendar_part,
     calendar_parts,
 )
-from scne.rows._level_counts import LevelCounts
+from scne.rows._level_counts import MOST_LEVELS, LevelCounts
+from scne.rows._level_means import Described, are_whole, level_means, may_name, may_still_name, named_numbers
+from scne.rows._level_sums import LevelSums, folds_of
 from scne.rows._scaling_learner import ColumnStatistics, Moments, column_statistics, moments
 from scne.rows._schemas import kind_of
 from scne.rows._stray_texts import find_strays, mostly, stray_error
 from scne.rows._tables import RawRows
 
-_Described = tuple[float, float, float, float]
+# Targets up to which levels have means: there is a column for each, and sums of each are held by level.
+_MOST_TARGETS = 8
+# Levels up to which each has a column of its own.
+_MOST_ONE_HOT = 8
 
 
 class EncoderLearner:
@@ -41,7 +46,8 @@ class EncoderLearner:
     rows : RawRows
         Gives the columns, their types and groups.
     max_levels : int
-        The most levels of a text column that get a column of their own.
+        The most levels of a text column that get a column of their own, where levels have no means: without targets,
+        with more than 8 of them, or with up to 8 levels.
     missing : {"indicator", "refuse"}
         Missing values are replaced by the mean and marked in a column of their own, or not accepted.
 
@@ -86,19 +92,29 @@ class EncoderLearner:
             if kind_of(rows.schema.field(name).type) == "category"
         }
         q = len(rows.target_names)
+        # Targets by level, of texts and of columns of whole numbers as long as these may name something.
+        self._sums = {
+            name: LevelSums.of_nothing(pa.string() if name in self._levels else pa.float64(), q)
+            for name in rows.input_names
+            if 0 < q <= _MOST_TARGETS and (name in self._levels or may_name(rows.schema.field(name).type))
+        }
+        self._n_shown = 0
+        self._known: list[tuple[ColumnEncoding, list[Described]]] | None = None
         nothing = np.zeros(q)
         self.targets = ColumnStatistics(0.0, nothing, nothing, nothing + np.inf, nothing - np.inf)
         self.n_rows = 0
         self.weight = 0.0
 
     def update(self, batch: pa.RecordBatch, start: int | None = None) -> None:
-        """Learn from the rows of one batch; `start` is the number of its first row, to name the place of an error."""
+        """Learn from the rows of one batch; `start` is the number of its first row, by default the next one."""
+        numbers = np.arange(batch.num_rows) + (self._n_shown if start is None else start)
         try:
-            self._update(batch)
+            self._update(batch, numbers)
         except RefusedValue as error:
             raise error.at(str(self.rows.path) if start is None else self.rows.place(start + error.row)) from None
 
-    def _update(self, batch: pa.RecordBatch) -> None:
+    def _update(self, batch: pa.RecordBatch, places: NDArray[np.int64]) -> None:
+        self._n_shown, self._known = self._n_shown + batch.num_rows, None
         if self.missing == "refuse":
             for name in self.rows.input_names:
                 refuse_missing(name, plain_column(batch, name))
@@ -113,6 +129,7 @@ class EncoderLearner:
                 measured, weights = [values[there] for values in measured], weights[there]
                 targets = [values[there] for values in targets]
                 texts = {name: text.filter(pa.array(there)) for name, text in texts.items()}
+                places = places[there]
             n_rows = len(weights)
         self._moments = self._moments.combined(moments(measured, weights))
         if targets:
@@ -120,8 +137,34 @@ class EncoderLearner:
         for name, text in texts.items():
             with self._judged(name, self._levels[name]):
                 self._levels[name].update(text, weights)
+        if self._sums and n_rows:
+            values = {m.column: v for m, v in zip(self._measures, measured, strict=True) if m.column in self._sums}
+            self._add_sums(texts, values, folds_of(places), np.column_stack(targets), weights)
         self.n_rows += n_rows
         self.weight += float(n_rows) if weights is None else float(weights.sum())
+
+    def _add_sums(
+        self,
+        texts: dict[str, pa.Array],
+        values: dict[str, NDArray[np.float64]],
+        folds: NDArray[np.intp],
+        targets: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+    ) -> None:
+        for name, text in texts.items():
+            found = LevelSums.of_rows(text.cast(pa.string()), folds, targets, weights)
+            self._sums[name] = self._sums[name].combined(found)
+        for name, numbers_ in values.items():
+            if not are_whole(numbers_):
+                del self._sums[name]
+                continue
+            # Of two zeros one: they are equal, but their bits are not.
+            found = LevelSums.of_rows(pa.array(numbers_ + 0.0, from_pandas=True), folds, targets, weights)
+            both = self._sums[name].combined(found)
+            if may_still_name(found, len(numbers_)) and len(both.levels) <= MOST_LEVELS:
+                self._sums[name] = both
+            else:
+                del self._sums[name]
 
     def combined(self, other: "EncoderLearner") -> "EncoderLearner":
         """What both have seen; `self` and `other` stay as they are."""
@@ -130,14 +173,31 @@ class EncoderLearner:
         for name, counts in self._levels.items():
             with self._judged(name, counts):
                 both._levels[name] = counts.combined(other._levels[name])
+        both._sums = {}
+        for name in self._sums.keys() & other._sums.keys():
+            sums = self._sums[name].combined(other._sums[name])
+            if len(sums.levels) <= MOST_LEVELS:
+                both._sums[name] = sums
+        both._n_shown = self._n_shown + other._n_shown
         both.targets = self.targets.combined(other.targets)
         both.n_rows, both.weight = self.n_rows + other.n_rows, self.weight + other.weight
         return both
 
     @property
     def level_bytes(self) -> float:
-        """What the levels of all texts take."""
-        return float(sum(counts.nbytes for counts in self._levels.values()))
+        """What the levels of all texts take; sums twice, since they are put in order when means are made of them."""
+        counted = sum(counts.nbytes for counts in self._levels.values())
+        return float(counted + 2 * sum(sums.nbytes for name, sums in self._sums.items() if name in self._levels))
+
+    @property
+    def name_bytes(self) -> float:
+        """What numbers take that may name things."""
+        return float(sum(sums.nbytes for name, sums in self._sums.items() if name not in self._levels))
+
+    def forget_names(self) -> None:
+        """Let go of what numbers may name: they stay numbers."""
+        self._sums = {name: sums for name, sums in self._sums.items() if name in self._levels}
+        self._known = None
 
     @contextmanager
     def _judged(self, column: str, counts: LevelCounts) -> Iterator[None]:
@@ -168,8 +228,13 @@ class EncoderLearner:
         mean, squares, smallest, largest = np.array(columns, dtype=np.float64).reshape(-1, 4).T
         return ColumnStatistics(self.weight, mean, squares, smallest, largest)
 
-    def _settled(self) -> Iterator[tuple[ColumnEncoding, list[_Described]]]:
+    def _settled(self) -> list[tuple[ColumnEncoding, list[Described]]]:
         """The encoding of every column that says anything, and what its encoded columns look like."""
+        if self._known is None:
+            self._known = list(self._settle())
+        return self._known
+
+    def _settle(self) -> Iterator[tuple[ColumnEncoding, list[Described]]]:
         if self.weight == 0:
             raise DataError(f"{self.rows.path} holds no rows{' with a weight' if self.rows.weight_name else ''}.")
         places: dict[str, list[int]] = {}
@@ -181,8 +246,10 @@ class EncoderLearner:
             elif column in places:
                 yield from self._measured(column, places[column])
 
-    def _category(self, column: str, counts: LevelCounts) -> tuple[ColumnEncoding, list[_Described]]:
+    def _category(self, column: str, counts: LevelCounts) -> tuple[ColumnEncoding, list[Described]]:
         _refuse_strays(self.rows, column, counts)
+        if column in self._sums and counts.n_levels > _MOST_ONE_HOT:
+            return level_means(column, self._sums[column].settled())
         levels = counts.most_frequent(self.max_levels)
         encoding = CategoryEncoding(column, levels, missing=counts.has_missing, other=counts.n_levels > len(levels))
         weights = [counts.weight_of(level) for level in levels]
@@ -194,7 +261,7 @@ class EncoderLearner:
             weights.append(rest)
         return encoding, [self._indicator(weight) for weight in weights]
 
-    def _measured(self, column: str, places: list[int]) -> Iterator[tuple[ColumnEncoding, list[_Described]]]:
+    def _measured(self, column: str, places: list[int]) -> Iterator[tuple[ColumnEncoding, list[Described]]]:
         learned = self._moments
         if learned.weight[places[0]] == 0:
             return
@@ -216,10 +283,17 @@ class EncoderLearner:
             kind_of_encoding = FlagEncoding if kind == "flag" else NumberEncoding
             encoding = kind_of_encoding(column, float(means[places[0]]), indicator)
         described = [(means[p], learned.squares[p], learned.smallest[p], learned.largest[p]) for p in places]
-        if encoding.names:
+        named = None
+        if column in self._sums and isinstance(encoding, NumberEncoding):
+            sums = self._sums[column].settled()
+            named = named_numbers(encoding, sums) if len(sums.levels) <= MOST_LEVELS else None
+        if named is not None:
+            encoding, told = named
+            yield encoding, described + marks + told
+        elif encoding.names:
             yield encoding, described + marks
 
-    def _indicator(self, weight: float) -> _Described:
+    def _indicator(self, weight: float) -> Described:
         """Mean, squares, smallest and largest of a column that is one in rows of this weight and zero elsewhere."""
         share = min(1.0, weight / self.weight)
         return share, self.weight * share * (1 - share), float(share == 1), float(share > 0)

@@ -1,12 +1,12 @@
 """Encodings: how one column of a table becomes columns of numbers.
 
 Each is a small frozen record of what was learned. `read` takes what it needs of an Arrow column, in one or more arrays
-of the column's length; `write` fills its columns of a float64 matrix from them, or from a few rows of them.
+of the column's length; `write` fills its columns of a float64 matrix from them, or from a few rows of them. Rows that
+were learned from come with their folds: what they are told of their level comes from other folds.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, TypeAlias
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -39,13 +39,14 @@ class NumberEncoding:
     indicator: bool
 
     kind: ClassVar[str] = "number"
+    form: ClassVar[str] = "number"
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the encoded columns."""
         return (self.column, f"{self.column} missing") if self.indicator else (self.column,)
 
-    def read(self, array: pa.Array) -> Columns:
+    def read(self, array: pa.Array, folds: NDArray[np.intp] | None = None) -> Columns:
         """The values, and with an indicator where they are missing."""
         values = numbers(array)
         missing = missing_in(values, self.column)
@@ -56,7 +57,7 @@ class NumberEncoding:
 
     def write(self, columns: Columns, out: NDArray[np.float64]) -> None:
         """Fill `out`, of shape (n, number of names)."""
-        _write_columns(columns, out)
+        write_columns(columns, out)
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class FlagEncoding(NumberEncoding):
     """True as one and False as zero; missing values as in `NumberEncoding`."""
 
     kind: ClassVar[str] = "flag"
+    form: ClassVar[str] = "flag"
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class DateEncoding:
     indicator: bool
 
     kind: ClassVar[str] = "date"
+    form: ClassVar[str] = "date"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,7 +96,7 @@ class DateEncoding:
         parts = tuple(f"{self.column}.{part}" for part in self.parts)
         return (*parts, f"{self.column} missing") if self.indicator else parts
 
-    def read(self, array: pa.Array) -> Columns:
+    def read(self, array: pa.Array, folds: NDArray[np.intp] | None = None) -> Columns:
         """The calendar parts, and with an indicator where they are missing."""
         missing = array.is_null().to_numpy(zero_copy_only=False)
         parts = []
@@ -103,7 +106,7 @@ class DateEncoding:
 
     def write(self, columns: Columns, out: NDArray[np.float64]) -> None:
         """Fill `out`, of shape (n, number of names)."""
-        _write_columns(columns, out)
+        write_columns(columns, out)
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,7 @@ class CategoryEncoding:
     other: bool
 
     kind: ClassVar[str] = "category"
+    form: ClassVar[str] = "category"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -135,7 +139,7 @@ class CategoryEncoding:
         levels = tuple(f"{self.column}={level}" for level in self.levels)
         return (*levels, *[f"{self.column} missing"] * self.missing, *[f"{self.column} other"] * self.other)
 
-    def read(self, array: pa.Array) -> Columns:
+    def read(self, array: pa.Array, folds: NDArray[np.intp] | None = None) -> Columns:
         """The column in which each row has its one; -1 where it has none."""
         k = len(self.levels)
         other = k + self.missing if self.other else -1
@@ -153,37 +157,10 @@ class CategoryEncoding:
         out[rows, codes[rows]] = 1.0
 
 
-def _write_columns(columns: Columns, out: NDArray[np.float64]) -> None:
+def write_columns(columns: Columns, out: NDArray[np.float64]) -> None:
+    """Fill `out`, of shape (n, number of columns)."""
     for place, values in enumerate(columns):
         out[:, place] = values
-
-
-ColumnEncoding: TypeAlias = NumberEncoding | FlagEncoding | DateEncoding | CategoryEncoding
-_BY_KIND: dict[str, Callable[..., ColumnEncoding]] = {
-    encoding.kind: encoding for encoding in (NumberEncoding, FlagEncoding, DateEncoding, CategoryEncoding)
-}
-
-
-def encoding_to_dict(encoding: ColumnEncoding) -> dict[str, object]:
-    """What a model file stores of an encoding.
-
-    Examples
-    --------
-    >>> stored = encoding_to_dict(NumberEncoding("TEMP", 13.5, True))
-    >>> stored
-    {'kind': 'number', 'column': 'TEMP', 'fill': 13.5, 'indicator': True}
-    >>> encoding_from_dict(stored)
-    NumberEncoding(column='TEMP', fill=13.5, indicator=True)
-    """
-    values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(encoding).items()}
-    return {"kind": encoding.kind, **values}
-
-
-def encoding_from_dict(stored: Mapping[str, Any]) -> ColumnEncoding:
-    """The encoding that was stored."""
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}
-    del values["kind"]
-    return _BY_KIND[stored["kind"]](**values)
 
 
 def calendar_parts(type_: pa.DataType) -> tuple[str, ...]:
@@ -214,12 +191,3 @@ def calendar_part(column: str, array: pa.Array, part: str) -> NDArray[np.float64
     except pa.ArrowException as error:
         words = str(error).splitlines()[0]
         raise DataError(f"The {part} of column {column!r} ({array.type}) cannot be found: {words}.") from error
-
-
-def spans(encodings: tuple[ColumnEncoding, ...]) -> Iterator[tuple[ColumnEncoding, slice]]:
-    """Each encoding with the positions of its columns in the encoded matrix."""
-    start = 0
-    for encoding in encodings:
-        stop = start + len(encoding.names)
-        yield encoding, slice(start, stop)
-        start = stop

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from scne.rows._level_counts import MOST_LEVELS
+from scne.rows._level_sums import N_FOLDS
 from scne.rows._parquet_format import ParquetFormat
 from scne.rows._schemas import kind_of
 
@@ -22,6 +23,8 @@ _CSV_BYTES = 50e6
 _FIRST_ROWS, _FIRST_BYTES = 8_192, 1 << 24
 # What a level takes beside its text, when it is counted.
 _LEVEL_BYTES = 40.0
+# What its rows of one fold take, and what each target takes there, both as sums and in the order of means.
+_CELL_BYTES, _TARGET_BYTES = 32.0, 32.0
 
 
 @dataclass(frozen=True)
@@ -91,19 +94,20 @@ def _first_texts(files: "FileRows", names: list[str]) -> _Texts:
     row = table.nbytes / table.num_rows
     n_rows = files.n_rows or sum(facts.size for facts in files.files) / row
     counted = [name for name in names if name in files.input_names]
-    return _Texts(row, 2 * sum(_level_bytes(table[name].combine_chunks(), n_rows) for name in counted))
+    q = len(files.target_names)
+    return _Texts(row, 2 * sum(_level_bytes(table[name].combine_chunks(), n_rows, q) for name in counted))
 
 
-def _level_bytes(texts: pa.Array, n_rows: float) -> float:
-    """Bytes of the different texts of a column with so many rows, of which these are the first.
+def _level_bytes(texts: pa.Array, n_rows: float, n_targets: int) -> float:
+    """Bytes of the different texts of a column with so many rows, of which these are the first, and of their targets.
 
     Texts that were seen once stand for the square root of as many as the rows that are left would give: between none,
     when these were all, and as many again in every part of this length (the estimator of Charikar and others, 2000).
 
     Examples
     --------
-    >>> round(_level_bytes(pa.array(["a", "b"] * 500), 1e6))
-    82
+    >>> round(_level_bytes(pa.array(["a", "b"] * 500), 1e6, 0))
+    84
     """
     texts = texts.cast(pa.string())
     counts = pc.value_counts(texts)
@@ -111,4 +115,7 @@ def _level_bytes(texts: pa.Array, n_rows: float) -> float:
     once = int((times == 1).sum())
     expected = len(times) - once + once * sqrt(max(1.0, n_rows / len(texts)))
     length = (pc.sum(pc.binary_length(levels)).as_py() or 0) / max(1, len(levels))
-    return min(expected, n_rows, float(MOST_LEVELS)) * (_LEVEL_BYTES + length)
+    n_levels = min(expected, n_rows, float(MOST_LEVELS))
+    # Counted once, and once more with the sums of targets by fold, of which no more are held than there are rows.
+    sums = min(N_FOLDS * n_levels, n_rows) * (_CELL_BYTES + _TARGET_BYTES * n_targets) if n_targets else 0.0
+    return n_levels * (_LEVEL_BYTES + 2 * length) + sums

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from scne.rows._column_encodings import ColumnEncoding, spans
 from scne.rows._encoder import Encoder
-from scne.rows._encodings import CategoryEncoding, ColumnEncoding, DateEncoding, spans
+from scne.rows._encodings import CategoryEncoding, DateEncoding
+from scne.rows._level_encodings import LevelMeanEncoding, NamedNumberEncoding
 from scne.rows._scaling_learner import ColumnStatistics
 
 _KINDS: dict[str, Literal["number", "flag", "text", "date"]] = {
@@ -24,7 +26,7 @@ class ColumnReading:
     kind : {"number", "flag", "text", "date", "empty"}
         "empty" is a column that gave no number: it has no values, or is a date that never changes.
     n_levels : int or None
-        Of a text, the levels that have a column of their own.
+        Of a text, the levels that have a column of their own; with `means`, the levels that have one.
     other_levels : bool
         Whether further, rarer levels share one column.
     parts : tuple of str
@@ -35,6 +37,8 @@ class ColumnReading:
         The share of rows without a value, where it is known.
     constant : bool
         Whether all values are known to be the same.
+    means : bool
+        Whether the mean target of a level stands for it, or beside the number that names it.
     """
 
     name: str
@@ -45,6 +49,7 @@ class ColumnReading:
     has_gaps: bool = False
     gap_share: float | None = None
     constant: bool = False
+    means: bool = False
 
     @property
     def says_nothing(self) -> bool:
@@ -76,14 +81,25 @@ def column_readings(encoder: Encoder, statistics: ColumnStatistics | None = None
 def _reading(encoding: ColumnEncoding, span: slice, statistics: ColumnStatistics | None) -> ColumnReading:
     if isinstance(encoding, CategoryEncoding):
         return _text_reading(encoding, span, statistics)
+    if isinstance(encoding, LevelMeanEncoding):
+        return ColumnReading(encoding.column, "text", len(encoding.levels), means=True)
     parts = encoding.parts if isinstance(encoding, DateEncoding) else ()
     share, constant = None, False
     if statistics is not None:
-        share = float(statistics.mean[span.stop - 1]) if encoding.indicator else None
+        indicator = span.stop - 1 if isinstance(encoding, DateEncoding) else span.start + 1
+        share = float(statistics.mean[indicator]) if encoding.indicator else None
         constant = bool(statistics.smallest[span.start] == statistics.largest[span.start])
     kind = _KINDS[encoding.kind]
+    n_levels = len(encoding.levels) if isinstance(encoding, NamedNumberEncoding) else None
     return ColumnReading(
-        encoding.column, kind, parts=parts, has_gaps=encoding.indicator, gap_share=share, constant=constant
+        encoding.column,
+        kind,
+        n_levels,
+        parts=parts,
+        has_gaps=encoding.indicator,
+        gap_share=share,
+        constant=constant,
+        means=n_levels is not None,
     )
 
 

@@ -30,13 +30,16 @@ def row_keys(seed: int, start: int, stop: int, beside: Array | None = None) -> A
     >>> bool((row_keys(0, 5, 10) == row_keys(0, 0, 10)[5:]).all())
     True
     """
-    state = int(mixed(np.array([(int(seed) + GOLDEN) & _MASK], dtype=np.uint64))[0])
     if beside is not None and is_foreign(beside):
         xp = namespace_of(beside)
-        numbers = xp.arange(start + 1, stop + 1, dtype=xp.int64, device=device_of(beside))
-    else:
-        numbers = np.arange(start + 1, stop + 1, dtype=np.uint64)
-    return mixed(numbers * constant(GOLDEN, numbers) + constant(state, numbers))
+        return keys_at(seed, xp.arange(start, stop, dtype=xp.int64, device=device_of(beside)))
+    return keys_at(seed, np.arange(start, stop, dtype=np.uint64))
+
+
+def keys_at(seed: int, numbers: Array) -> Array:
+    """Keys of rows with any numbers, which are uint64, or int64 of another library."""
+    state = int(mixed(np.array([(int(seed) + GOLDEN) & _MASK], dtype=np.uint64))[0])
+    return mixed((numbers + constant(1, numbers)) * constant(GOLDEN, numbers) + constant(state, numbers))
 
 
 def _smallest(keys: NDArray[np.uint64], size: int) -> NDArray[np.intp]:

@@ -19,7 +19,8 @@ except ImportError:
 
 if atheris is not None and __name__ == "__main__":
     # Before anything else imports them.
-    with atheris.instrument_imports(include=["scne.models", "scne.rows._encoder", "scne.rows._encodings"]):
+    rows = [f"scne.rows.{name}" for name in ("_encoder", "_encodings", "_column_encodings", "_level_encodings")]
+    with atheris.instrument_imports(include=["scne.models", *rows]):
         import scne.models
 else:
     import scne.models

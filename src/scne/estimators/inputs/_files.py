@@ -36,7 +36,7 @@ from scne.passes import (
 from scne.rows import Array, ArrayRows, DataError, FeatureGroup, RowSource, release_memory
 
 if TYPE_CHECKING:
-    from scne.rows import Encoder, EncoderLearner, FileRows
+    from scne.rows import Encoder, EncoderLearner, FileRows, RowSample
 
 # Rows of the sample that are encoded at a time.
 _ENCODED_ROWS = 4_096
@@ -118,7 +118,7 @@ def training_files(
         column_names=list(encoder.names),
         flat_target=len(files.target_names) == 1,
         groups=groups,
-        encoder=encoder,
+        encoder=encoder.settled(),
         statistics=learned.statistics,
         weight_scale=files.weight_scale,
     )
@@ -166,7 +166,8 @@ def learn_files(
     sample = _encoded_sample(files, encoder, looked.draw(most))
     release_memory()
     if checkpoint:
-        arrays = {"sample": sample.inputs, "sample_targets": sample.targets, "encoder": _to_json(encoder.to_dict())}
+        stored = _to_json(encoder.to_dict(with_crossed=True))
+        arrays = {"sample": sample.inputs, "sample_targets": sample.targets, "encoder": stored}
         arrays |= statistics_to_store("inputs", statistics[0]) | statistics_to_store("targets", statistics[1])
         checkpoint.save("sample", arrays if sample.weights is None else {**arrays, "weights": sample.weights})
     return LearnedFiles(_source(files, encoder, cluster), sample, encoder, statistics)
@@ -196,7 +197,8 @@ def _kept_sample(files: "FileRows", checkpoint: Checkpoint) -> tuple[ArrayRows, 
         raise checkpoint.damaged("sample", "holds an encoder that is none") from error
     statistics = stored_statistics("inputs", kept), stored_statistics("targets", kept)
     n_rows, n_columns = kept["sample"].shape
-    if n_rows == 0 or width != n_columns or not set(encoder.kinds) <= set(files.input_names):
+    belongs = set(encoder.kinds) <= set(files.input_names) and encoder.tells_folds
+    if n_rows == 0 or width != n_columns or not belongs:
         raise checkpoint.damaged("sample", "holds arrays that do not belong together")
     return ArrayRows(kept["sample"], kept["sample_targets"], kept.get("weights")), encoder, statistics
 
@@ -261,25 +263,31 @@ def _look_through(
         for done, learner in enumerate(engine.map(learn, batches()), start=1):
             learned = learned.combined(learner)
             revise(0.0, 2 * learned.level_bytes)
+            # Names of things are a bonus: rows of the search are worth more.
+            if plans[0] is not None and not plans[0].has_room(2 * (learned.level_bytes + learned.name_bytes)):
+                learned.forget_names()
             announce("learning columns", done, -(-total // step), total)
     release_memory()
-    return _Looked(learned, lambda most: drawer.finish(most).table, plans[0])
+    return _Looked(learned, drawer.finish, plans[0])
 
 
-def _first_keys(drawn: Array, n_rows: int, size: int | None, most: int | None, seed: int) -> Any:
+def _first_keys(drawn: Array, n_rows: int, size: int | None, most: int | None, seed: int) -> "RowSample":
     """Those of the drawn rows that a smaller sample holds."""
-    if most is None or most >= drawn.num_rows:
-        return drawn
-    from scne.rows import sample_positions
+    from scne.rows import RowSample, sample_positions
 
     held = sample_positions(n_rows, n_rows if size is None else size, seed)
-    return drawn.take(np.searchsorted(held, sample_positions(n_rows, most, seed)))
+    if most is None or most >= drawn.num_rows:
+        return RowSample(held, drawn)
+    fewer = sample_positions(n_rows, most, seed)
+    return RowSample(fewer, drawn.take(np.searchsorted(held, fewer)))
 
 
-def _encoded_sample(files: "FileRows", encoder: "Encoder", drawn: Array) -> ArrayRows:
+def _encoded_sample(files: "FileRows", encoder: "Encoder", sample: "RowSample") -> ArrayRows:
     """The drawn rows encoded, a piece at a time; each piece is let go once it is."""
     from scne.rows import numbers
 
+    places, drawn = sample.positions, sample.table
+    del sample
     n = drawn.num_rows
     inputs, targets = np.empty((n, len(encoder.names))), np.empty((n, len(files.target_names)))
     weights = None if files.weight_name is None else np.empty(n)
@@ -289,7 +297,7 @@ def _encoded_sample(files: "FileRows", encoder: "Encoder", drawn: Array) -> Arra
     while pieces:
         piece = pieces.pop()
         rows = slice(start, start + piece.num_rows)
-        inputs[rows] = encoder.transform(piece)
+        inputs[rows] = encoder.transform(piece, places[rows])
         for place, name in enumerate(files.target_names):
             targets[rows, place] = numbers(piece.column(name))
         if weights is not None:
@@ -304,7 +312,7 @@ def _encoded_sample(files: "FileRows", encoder: "Encoder", drawn: Array) -> Arra
 def _source(files: "FileRows", encoder: "Encoder", cluster: Cluster | None) -> RowSource | ClusterRows:
     from scne.rows import encoded_rows
 
-    return encoded_rows(files, encoder) if cluster is None else rows_on_cluster(files, encoder, cluster)
+    return encoded_rows(files, encoder, learned=True) if cluster is None else rows_on_cluster(files, encoder, cluster)
 
 
 def _to_json(value: object) -> NDArray[np.uint8]:

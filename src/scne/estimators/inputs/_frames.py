@@ -121,7 +121,8 @@ def learn_table(
     rows = TableRows("X", table, targets, weights)
     learner = learn_columns(rows, threads)
     encoder = replace(learner.finish(), by_position=by_position)
-    return LearnedTable(encoded(table, encoder, threads), encoder, (learner.statistics(), learner.targets))
+    inputs = encoded(table, encoder, threads, learned=True)
+    return LearnedTable(inputs, encoder.settled(), (learner.statistics(), learner.targets))
 
 
 def learn_columns(rows: "RawRows", threads: int) -> "EncoderLearner":
@@ -143,14 +144,16 @@ def learn_columns(rows: "RawRows", threads: int) -> "EncoderLearner":
     return learned
 
 
-def encoded(table: "pa.Table", encoder: "Encoder", threads: int, argument: str = "X") -> NDArray[np.float64]:
-    """The encoded columns (n, d) of a table."""
+def encoded(
+    table: "pa.Table", encoder: "Encoder", threads: int, argument: str = "X", learned: bool = False
+) -> NDArray[np.float64]:
+    """The encoded columns (n, d) of a table, from which the encoder was `learned` or not."""
     batch = encoder.read_table(table, argument)
     out = np.empty((batch.num_rows, len(encoder.names)))
 
     def fill(start: int) -> None:
         rows = slice(start, start + _PIECE_ROWS)
-        encoder.transform_into(batch.slice(start, _PIECE_ROWS), out[rows], start, argument)
+        encoder.transform_into(batch.slice(start, _PIECE_ROWS), out[rows], start, argument, learned)
 
     with ThreadEngine(threads) as engine:
         for _ in engine.map(fill, list(range(0, batch.num_rows, _PIECE_ROWS))):

@@ -1,13 +1,9 @@
 """The end of a classifier's C header: from the outputs of its networks to probabilities and the place of a class."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from scne.models._errors import ExportError
-from scne.models.export._c_text import CWriter, function, loop
+from scne.models.export._c_text import CWriter, function, loop, refuse_unfit
 from scne.models.export._classes import ClassMap, integer_labels, shown_classes, text_labels
-
-# Characters of a text that every C99 compiler takes.
-_LONGEST_TEXT = 4095
 
 
 def class_tables(c: CWriter, classes: ClassMap) -> list[str]:
@@ -16,7 +12,7 @@ def class_tables(c: CWriter, classes: ClassMap) -> list[str]:
     if texts is None:
         labels = c.integers("classes", integer_labels(classes))
     else:
-        _refuse_unfit(texts)
+        refuse_unfit(texts, "a class")
         labels = c.texts("classes", texts)
     return [*labels, *c.numbers("slopes", classes.slopes), *c.numbers("biases", classes.biases)]
 
@@ -74,13 +70,6 @@ def _scores(c: CWriter, n_classes: int) -> list[str]:
         f"out[0] = {score}(({one} - output) / {two}) + {biases}[0];",
         f"out[1] = {score}(({one} + output) / {two}) + {biases}[1];",
     ]
-
-
-def _refuse_unfit(texts: Iterable[str]) -> None:
-    for text in texts:
-        if "\0" in text or len(text.encode("utf-8")) > _LONGEST_TEXT:
-            why = "holds a zero character" if "\0" in text else f"is longer than {_LONGEST_TEXT:,} bytes"
-            raise ExportError(f"The model has a class {text[:40]!r} whose name {why}, which no C text can; rename it.")
 
 
 _SCORE = """\

@@ -8,6 +8,7 @@ import numpy as np
 
 from scne.models._errors import write_atomically
 from scne.models.export._c_classes import class_functions, class_heading, class_tables
+from scne.models.export._c_levels import level_call, level_functions
 from scne.models.export._c_text import CWriter, function, in_comment, indented, loop, place_type
 from scne.models.export._plan import Branch, ExportPlan, Nodes, TableColumn, check_dtype, shown_columns, shown_outputs
 
@@ -49,6 +50,8 @@ def _header(c: CWriter, plan: ExportPlan) -> str:
         length = f"{c.name.upper()}_CLASSES {plan.classes.n_classes}"
         constants += class_tables(c, plan.classes)
         functions = [*_outputs(c, plan, "outputs"), "", *class_functions(c, plan.classes)]
+    levels = [] if plan.table is None else level_functions(c, plan.table)
+    texts = plan.table is not None and any(column.kind == "level means" for column in plan.table)
     helpers = [
         *([_DATE] if any(branch.features.dates for branch in plan.branches) else []),
         *([_LIMITED] if any(branch.features.limit is not None for branch in plan.branches) else []),
@@ -62,6 +65,7 @@ def _header(c: CWriter, plan: ExportPlan) -> str:
         f"#define {guard}",
         "",
         "#include <math.h>",
+        *(["#include <string.h>"] if texts else []),
         "",
         f"#define {c.name.upper()}_INPUTS {plan.n_columns}",
         f"#define {length}",
@@ -69,6 +73,7 @@ def _header(c: CWriter, plan: ExportPlan) -> str:
         *constants,
         "",
         *map(c.template, helpers),
+        *levels,
         *branches,
         *functions,
         "",
@@ -93,8 +98,11 @@ def _heading(c: CWriter, plan: ExportPlan) -> Iterator[str]:
     yield from (f"    {line}" for line in shown_columns(plan))
     if plan.table is not None:
         yield "  These columns are made from those of a table so:"
-        for column in plan.table:
-            yield from (f"    {line}" for line in _encoding_words(column))
+        row_place = 0
+        for place, column in enumerate(plan.table):
+            call = level_call(c.name, place, column, row_place)
+            yield from (f"    {line}" for line in _encoding_words(column, call))
+            row_place += len(column.names)
 
 
 def _outputs(c: CWriter, plan: ExportPlan, name: str) -> list[str]:
@@ -195,9 +203,12 @@ def _adds(value: str, array: str, q: int) -> list[str]:
     )
 
 
-def _encoding_words(encoding: TableColumn) -> Iterator[str]:
-    """How the encoded columns of one column are made, for those who make them."""
+def _encoding_words(encoding: TableColumn, call: str) -> Iterator[str]:
+    """How the encoded columns of one column are made, for those who make them; `call` is that of its function."""
     column = repr(encoding.column)
+    if encoding.kind == "level means":
+        yield f"{column}: {call} writes the mean target of its level"
+        return
     if encoding.kind == "category":
         gap = " or missing" * encoding.missing
         yield f"{column}: 1 in the column of its level{gap}, 0 in the others; " + (
@@ -212,6 +223,8 @@ def _encoding_words(encoding: TableColumn) -> Iterator[str]:
         return
     values = "1 for true and 0 for false" if encoding.kind == "flag" else "the number"
     yield f"{column}: {values}, {float(encoding.fill)!r} where it is missing{mark}"
+    if encoding.kind == "named numbers":
+        yield f"  {call} writes the mean target of what it names"
 
 
 _LIMITED = """\

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from scne.models._errors import ExportError
 
 _PER_LINE = 6
+# Characters of a text that every C99 compiler takes.
+_LONGEST_TEXT = 4095
 
 
 class CWriter:
@@ -46,6 +48,11 @@ class CWriter:
             )
         self.n_bytes += rounded.nbytes
         return self._array(self.real, name, [self.literal(value) for value in rounded])
+
+    def doubles(self, name: str, values: Sequence[float]) -> list[str]:
+        """An array of numbers that keep all of their digits, whatever the type of the others."""
+        self.n_bytes += 8 * len(values)
+        return self._array("double", name, [repr(float(value)) for value in values])
 
     def places(self, name: str, values: NDArray[np.integer]) -> list[str]:
         """An array of places in other arrays."""
@@ -124,6 +131,19 @@ def quoted(text: str) -> str:
         for byte in text.encode("utf-8")
     )
     return f'"{"".join(shown)}"'
+
+
+def refuse_unfit(texts: Iterable[str], what: str) -> None:
+    """Raise when one of some texts cannot be a text of C; `what` says what they are.
+
+    Examples
+    --------
+    >>> refuse_unfit(["a"], "a class")
+    """
+    for text in texts:
+        if "\0" in text or len(text.encode("utf-8")) > _LONGEST_TEXT:
+            why = "holds a zero character" if "\0" in text else f"is longer than {_LONGEST_TEXT:,} bytes"
+            raise ExportError(f"The model has {what} {text[:40]!r} whose name {why}, which no C text can; rename it.")
 
 
 def indented(lines: Iterable[str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scne.models.export._onnx_graph import GraphBuilder
-from scne.models.export._plan import TableColumn
+from scne.models.export._plan import TableColumn, refuse_rounded_names
 
 MISSING_DATE = -(2**63)
 _DAY, _HOUR, _MINUTE = 86_400, 3_600, 60
@@ -73,7 +73,7 @@ def missing_text(levels: Container[str]) -> str:
 
 
 def _type_and_gap(encoding: TableColumn, dtype: str) -> tuple[np.dtype | None, str | int | float | None]:
-    if encoding.kind == "category":
+    if encoding.kind in ("category", "level means"):
         return None, missing_text(encoding.levels)
     if encoding.kind == "date":
         return np.dtype(np.int64), MISSING_DATE
@@ -90,6 +90,10 @@ def encoded_columns(
     for encoding, source in zip(table, inputs, strict=True):
         if encoding.kind == "category":
             parts.append(_levels(graph, encoding, source, refuse))
+        elif encoding.kind == "level means":
+            parts.append(_level_means(graph, encoding, source, refuse))
+        elif encoding.kind == "named numbers":
+            parts += [*_number_columns(graph, encoding, source, refuse), _named_means(graph, encoding, source)]
         elif encoding.kind == "date":
             parts += _calendar_columns(graph, encoding, source, refuse)
         else:
@@ -121,6 +125,42 @@ def _levels(graph: GraphBuilder, encoding: TableColumn, source: ColumnInput, ref
     )
     marks = graph.cast(graph("Equal", codes, np.arange(len(encoding.names))[None, :]), np.float64)
     return graph("Where", graph("Equal", codes, -2), float("nan"), marks) if refuse else marks
+
+
+def _level_means(graph: GraphBuilder, encoding: TableColumn, source: ColumnInput, refuse: bool) -> str:
+    """The means of a text's level, NaN for a missing one that the encoder would refuse."""
+    n = len(encoding.levels)
+    codes = graph(
+        "LabelEncoder",
+        source.name,
+        domain="ai.onnx.ml",
+        keys_strings=[*encoding.levels, source.missing],
+        values_int64s=[*range(n + 1)],
+        default_int64=n + 1,
+    )
+    gap = [float("nan")] * len(encoding.gap) if refuse else encoding.gap
+    return _of_codes(graph, codes, [*encoding.means, *gap, *encoding.default], len(encoding.default))
+
+
+def _named_means(graph: GraphBuilder, encoding: TableColumn, source: ColumnInput) -> str:
+    """The means of what a number names; no key is NaN, so what is missing is told the default."""
+    keys, n = np.array(encoding.levels, dtype=np.float64), len(encoding.levels)
+    refuse_rounded_names(encoding, np.dtype(source.dtype))
+    codes = graph(
+        "LabelEncoder",
+        graph.cast(source.name, np.float64),
+        domain="ai.onnx.ml",
+        keys_tensor=graph.tensor(keys),
+        values_tensor=graph.tensor(np.arange(n)),
+        default_tensor=graph.tensor(np.array([n])),
+    )
+    return _of_codes(graph, codes, [*encoding.means, *encoding.default], len(encoding.default))
+
+
+def _of_codes(graph: GraphBuilder, codes: str, means: Sequence[float], q: int) -> str:
+    """Rows of a table of means (levels, q), by codes (N, 1)."""
+    table = np.array(means, dtype=np.float64).reshape(-1, q)
+    return graph("Squeeze", graph("Gather", table, codes, axis=0), np.array([1]))
 
 
 def _calendar_columns(graph: GraphBuilder, encoding: TableColumn, source: ColumnInput, refuse: bool) -> list[str]:

@@ -15,7 +15,7 @@ Value = str | float | int | np.ndarray
 
 # The sets of operators are fixed, not the newest that the installed onnx knows: the same model gives the same bytes
 # everywhere, and runtimes since 2024 read them.
-OPSET, ML_OPSET, IR_VERSION = 21, 3, 10
+OPSET, ML_OPSET, IR_VERSION = 21, 4, 10
 
 
 def import_onnx() -> ModuleType:
@@ -60,6 +60,11 @@ class GraphBuilder:
     def cast(self, value: Value, dtype: DTypeLike) -> str:
         """A value in another type."""
         return self("Cast", value, to=self.type_of(dtype))
+
+    def tensor(self, values: np.ndarray) -> "TensorProto":
+        """An array as an attribute of a node."""
+        tensor: TensorProto = self._onnx.numpy_helper.from_array(values)
+        return tensor
 
     def type_of(self, dtype: DTypeLike) -> int:
         """ONNX's number of a NumPy type."""

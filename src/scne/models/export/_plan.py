@@ -8,9 +8,9 @@ to probabilities besides (see `ClassMap`).
 """
 
 from collections.abc import Hashable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,10 +81,12 @@ class Branch:
 
 @dataclass(frozen=True)
 class TableColumn:
-    """One column of a table, a "number", "flag", "category" or "date", and the `names` of those that it becomes.
+    """One column of a table, by the form of its encoding, and the `names` of those that it becomes.
 
-    A number or flag has a `fill` for missing values, a date one for each of its calendar parts, and an `indicator`
-    says whether a last column marks them. A category has levels, and perhaps a column for missing and for other texts.
+    A "number" or "flag" has a `fill` for missing values, a "date" one for each of its calendar parts, and an
+    `indicator` says whether a last column marks them. A "category" has levels, and perhaps a column for missing and for
+    other texts. "level means" are q `means` for each level, level by level, the q of `gap` for a missing text and those
+    of `default` for any other; "named numbers" are a number and such means, the default where it is missing.
     """
 
     kind: str
@@ -92,11 +94,14 @@ class TableColumn:
     names: tuple[str, ...]
     fill: float = 0.0
     indicator: bool = False
-    levels: tuple[str, ...] = ()
+    levels: tuple[Any, ...] = ()
     missing: bool = False
     other: bool = False
     parts: tuple[str, ...] = ()
     fills: tuple[float, ...] = ()
+    means: tuple[float, ...] = ()
+    gap: tuple[float, ...] = ()
+    default: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -170,8 +175,26 @@ def check_dtype(dtype: object) -> str:
     return dtype
 
 
+def refuse_rounded_names(column: TableColumn, dtype: np.dtype) -> None:
+    """Raise when numbers that name things would be taken for each other once they are rounded to a type."""
+    levels = np.array(column.levels, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        lost = levels.astype(dtype) != levels
+    if lost.any():
+        raise ExportError(
+            f"Column {column.column[:40]!r} holds numbers that name things, such as {levels[lost][0]:.17g}, which a "
+            "float cannot tell from its neighbours; use dtype='float64'."
+        )
+
+
 def _table(encoder: "Encoder") -> tuple[TableColumn, ...]:
-    return tuple(TableColumn(encoding.kind, names=encoding.names, **asdict(encoding)) for encoding in encoder.encodings)
+    columns = []
+    for encoding in encoder.encodings:
+        entries = {entry.name: getattr(encoding, entry.name) for entry in fields(encoding) if entry.name != "crossed"}
+        if encoding.form == "level means":
+            entries["gap"] = entries.pop("missing")
+        columns.append(TableColumn(encoding.form, names=encoding.names, **entries))
+    return tuple(columns)
 
 
 def _branches(terms: Iterable[tuple[HiddenLayer, NDArray[np.float64]]]) -> tuple[Branch, ...]:

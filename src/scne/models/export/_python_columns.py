@@ -2,7 +2,8 @@
 
 A column is a list: its kind and name, then for numbers and flags what stands in for a missing value and whether a mark
 says so; for text the levels, whether missing values have a column and whether other levels have one; for dates the
-parts, what stands in for each, and whether a mark says so.
+parts, what stands in for each, and whether a mark says so. Text of many levels has a mapping from levels to means,
+those of missing values and those of all other levels; a number that names something has such means behind its mark.
 """
 
 import datetime
@@ -22,6 +23,11 @@ def _encoded(values: Sequence[Any], columns: Sequence[Sequence[Any]], refuse: bo
             raise ValueError(f"Column {column[1]!r} is missing, but the model was fitted without missing values.")
         if column[0] == "category":
             numbers += _marks(value, missing, *column[2:])
+        elif column[0] == "level means":
+            numbers += column[3] if missing else column[2].get(str(value), column[4])
+        elif column[0] == "named numbers":
+            number = _number(value, missing, *column[:4])
+            numbers += [*number, *(column[5] if missing else column[4].get(number[0], column[5]))]
         elif column[0] == "date":
             numbers += _date_parts(value, missing, *column[1:])
         else:

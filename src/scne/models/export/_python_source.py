@@ -115,7 +115,9 @@ def _heading(plan: ExportPlan) -> Iterable[str]:
 _KINDS = {
     "number": "a number",
     "flag": "true or false",
+    "named numbers": "a number",
     "category": "a text",
+    "level means": "a text",
     "date": "a date, time or timestamp, by the clock of its column; texts in ISO format",
 }
 
@@ -205,10 +207,18 @@ def _encoding(encoding: TableColumn) -> list[object]:
     head: list[object] = [encoding.kind, encoding.column]
     if encoding.kind == "category":
         return [*head, list(encoding.levels), bool(encoding.missing), bool(encoding.other)]
+    if encoding.kind == "level means":
+        return [*head, _means_by_level(encoding), list(encoding.gap), list(encoding.default)]
     if encoding.kind == "date":
         fills = [float(fill) for fill in encoding.fills]
         return [*head, list(encoding.parts), fills, bool(encoding.indicator)]
-    return [*head, float(encoding.fill), bool(encoding.indicator)]
+    number = [*head, float(encoding.fill), bool(encoding.indicator)]
+    return number if encoding.kind != "named numbers" else [*number, _means_by_level(encoding), list(encoding.default)]
+
+
+def _means_by_level(encoding: TableColumn) -> dict[object, list[float]]:
+    q = len(encoding.default)
+    return {level: list(encoding.means[place * q : (place + 1) * q]) for place, level in enumerate(encoding.levels)}
 
 
 def _functions(module: ModuleType) -> list[str]:
