@@ -73,12 +73,13 @@ class NetworkRegressor(LearningRegressor):
 
     def _scaling_plan(self, data: TrainingData, groups: Sequence[FeatureGroup]) -> ScalingPlan:
         dates: tuple[DateColumns, ...] = ()
-        if self.scaling == "ramps" and data.column_names is not None:
+        chosen = self.scaling == "chosen ramps"
+        if (chosen or self.scaling == "ramps") and data.column_names is not None:
             found = whole_dates(find_dates(data.column_names), (group.columns for group in groups))
             dates = plausible_dates(found, data.search.inputs) if found else ()
         limited = self.scaling not in ("min-max", "none")
-        name = "0-1" if self.scaling == "min-max" else self.scaling
-        return ScalingPlan(name, self.target_scaling, limited, dates)
+        name = "0-1" if self.scaling == "min-max" else "ramps" if chosen else self.scaling
+        return ScalingPlan(name, self.target_scaling, limited, dates, chosen)
 
     def _check_parameters(self) -> None:
         """Refuse what cannot be, before any row is touched."""

@@ -167,12 +167,15 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
             data = placed(data, engine) if engine.on_device else data
             if memory is not None:
                 memory = memory.after_learning(data.encoder, data.rows.n_rows)
-                memory = memory.on_threads(data.search.n_rows, engine.n_threads)
+                memory = memory.with_kinds(data.search.n_rows).on_threads(data.search.n_rows, engine.n_threads)
                 engine = ThreadEngine(memory.threads, memory.in_flight_bytes)
             basis_bytes = given.X.memory_budget if files else BASIS_BYTES
             if memory is not None and not memory.most.stored_basis:
                 basis_bytes = 0.0
-            self.fitted_, held_out = fit_networks(self._fit_plan(data, seed, basis_bytes), data, engine, kept)
+            fit_plan = self._fit_plan(data, seed, basis_bytes)
+            if memory is not None and not memory.least.tries_kinds:
+                fit_plan = replace(fit_plan, scaling=replace(fit_plan.scaling, chosen=False))
+            self.fitted_, held_out = fit_networks(fit_plan, data, engine, kept)
         if files:
             note = None if memory is None else memory.note(data.search.n_rows)
             facts: dict[str, Any] = {"target_names": list(given.X.target_names)}

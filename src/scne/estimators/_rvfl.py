@@ -87,7 +87,7 @@ class RVFLRegressor(NetworkRegressor):
 
     def _check_parameters(self) -> None:
         # Nodes that are drawn over all ramps of a column would all but never bend at one of them.
-        check_choice("scaling", self.scaling, tuple(name for name in INPUT_SCALINGS if name != "ramps"))
+        check_choice("scaling", self.scaling, tuple(name for name in INPUT_SCALINGS if "ramps" not in name))
         super()._check_parameters()
         check_integer("n_hidden", self.n_hidden, 1)
         check_real("scope", self.scope, below=LARGEST_SCOPE, open_left=True)

@@ -46,15 +46,27 @@ MOST_TO_SEARCH_HERE = 20_000
 _TUNING_STREAM = 1 << 32
 
 
+# Kinds of networks are tried from so many rows on: held-out shares of fewer choose by chance.
+FEWEST_TO_CHOOSE = 2_000
+# Ramps of a column that has few and of one that has many, and the most of all columns together.
+COARSE_RAMPS, FINE_RAMPS, MOST_FINE_RAMPS = 4, 32, 512
+
+
 @dataclass(frozen=True)
 class NetworkPlan:
-    """The checked settings of a network; the names and meanings are those of `SCNRegressor`."""
+    """The checked settings of a network; the names and meanings are those of `SCNRegressor`.
+
+    A plan also says what kind of network it is: `ramps` is the number for each column, None where rows and columns
+    decide, and `uncorrelated` whether tuning sees the features of a column without their correlations.
+    """
 
     search: SearchSettings
     pool_rows: int | None
     tuning_epochs: float
     n_threads: int
     builds_alone: bool
+    ramps: int | None = None
+    uncorrelated: bool = False
 
     @property
     def ridge(self) -> float:
@@ -86,30 +98,52 @@ class NetworkPlan:
 
     def build(self, group: FeatureGroup, index: int, site: "BuildingSite") -> Member:
         """A network on the columns of one group; `index` names its random streams."""
-        scaling, rows = site.prepared(group.columns, self.dtype(site))
+        scaling, rows = site.prepared(group.columns, self.dtype(site), self.ramps)
         found = _searched(self, rows, group.name, index, site)
         nodes = _tuned(self, rows, found, group.name, index, site) if self.tuning_epochs else None
         return _member(self, group, scaling, found, nodes)
 
-    def build_together(self, groups: Sequence[FeatureGroup], site: "BuildingSite") -> tuple[Member, ...] | None:
-        """All members, tuned at once on a GPU; None where they do not share their columns, or there is none."""
+    def kinds(self, n_networks: int, site: "BuildingSite") -> tuple["NetworkPlan", ...]:
+        """This plan, and where there are ramps those with uncorrelated features, with many ramps, and with few."""
+        held_out = site.held_out_rows is not None or site.held_out_places is not None
+        ramps = np.bincount(site.scaling.feature_columns) - 1
+        usual, graded = int(ramps.max()), int(np.count_nonzero(ramps))
+        suits = site.rows.n_rows >= FEWEST_TO_CHOOSE and 0 < graded <= MOST_FINE_RAMPS
+        if self.search.direct_link or not (self.tuning_epochs and held_out and suits):
+            return (self,)
+        found = [self, replace(self, uncorrelated=True)]
+        fine = min(FINE_RAMPS, MOST_FINE_RAMPS // graded)
+        if fine >= 2 * usual:
+            found.append(replace(self, ramps=fine))
+        if usual >= 2 * COARSE_RAMPS:
+            found.append(replace(self, ramps=COARSE_RAMPS))
+        # Half of the networks at most are trials.
+        return tuple(found[: max(1, n_networks // 2)])
+
+    def build_together(
+        self, groups: Sequence[FeatureGroup], site: "BuildingSite", first: int = 0
+    ) -> tuple[Member, ...] | None:
+        """Members from the `first` on, tuned at once on a GPU; None if they do not share columns, or there is none."""
         same = all(np.array_equal(group.columns, groups[0].columns) for group in groups)
-        scaling, rows = site.prepared(groups[0].columns, self.dtype(site))
+        scaling, rows = site.prepared(groups[0].columns, self.dtype(site), self.ramps)
         if not (same and self.tuning_epochs and tunes_on_device(rows)):
             return None
-        found = _searched_here(self, rows, groups, site)
-        kept = [_kept_weights(site, m, one) for m, one in enumerate(found)]
+        found = _searched_here(self, rows, groups, site, first)
+        kept = [_kept_weights(site, m, one) for m, one in enumerate(found, first)]
         tuned = [weights for weights in kept if weights is not None]
         if len(tuned) < len(groups):
+            nodes = [np.vstack([one.weights, one.biases]) for one in found]
+            view = site.uncorrelated(rows) if self.uncorrelated else None
             tuned = tune_together(
-                rows,
-                [np.vstack([one.weights, one.biases]) for one in found],
+                rows if view is None else view.rows,
+                nodes if view is None else list(map(view.nodes_on, nodes)),
                 ACTIVATIONS[self.search.activation],
                 self.search.direct_link,
                 TuningSettings(self.tuning_epochs),
-                [pool_generator(site.seed, m, _TUNING_STREAM) for m in range(len(groups))],
+                [pool_generator(site.seed, m, _TUNING_STREAM) for m in range(first, first + len(groups))],
             )
-            for m, weights in enumerate(tuned):
+            tuned = tuned if view is None else list(map(view.nodes_off, tuned))
+            for m, weights in enumerate(tuned, first):
                 if site.checkpoint:
                     site.checkpoint.save(f"tuned-{m}", {"weights": weights})
         return tuple(
@@ -168,9 +202,15 @@ class DrawnPlan:
         layer = HiddenLayer(group.columns, scaling, weights, biases, self.activation, self.direct_link)
         return Member(group.name, layer, None)
 
-    def build_together(self, groups: Sequence[FeatureGroup], site: "BuildingSite") -> tuple[Member, ...] | None:
+    def build_together(
+        self, groups: Sequence[FeatureGroup], site: "BuildingSite", first: int = 0
+    ) -> tuple[Member, ...] | None:
         """None: there is nothing to share."""
         return None
+
+    def kinds(self, n_networks: int, site: "BuildingSite") -> tuple["DrawnPlan", ...]:
+        """This one alone."""
+        return (self,)
 
     def grow(self, member: Member, index: int, n: int, rows: ArrayRows, site: "BuildingSite") -> Member:
         """The same network with n nodes more, drawn as the others were."""
@@ -203,12 +243,12 @@ def _member(
 
 
 def _searched_here(
-    plan: NetworkPlan, rows: SearchRows, groups: Sequence[FeatureGroup], site: "BuildingSite"
+    plan: NetworkPlan, rows: SearchRows, groups: Sequence[FeatureGroup], site: "BuildingSite", first: int
 ) -> list[BuiltNetwork]:
     """What SC-III finds for each network; on few rows the processor's threads are faster than plain kernels."""
     few = rows.first_training(plan.pool_rows or rows.n_training)
     if few.n_training > MOST_TO_SEARCH_HERE or searches_on_device(few, plan.search):
-        return [_searched(plan, few, group.name, m, site) for m, group in enumerate(groups)]
+        return [_searched(plan, few, group.name, m, site) for m, group in enumerate(groups, first)]
     few = few.in_numpy()
     alone = replace(site, engine=ThreadEngine(1))
 
@@ -217,7 +257,7 @@ def _searched_here(
         return context.run(_searched, plan, few, group.name, index, alone)
 
     with ThreadEngine(plan.n_threads) as engine:
-        return list(engine.map(search, iter([(copy_context(), m, group) for m, group in enumerate(groups)])))
+        return list(engine.map(search, iter([(copy_context(), m, group) for m, group in enumerate(groups, first)])))
 
 
 def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: "BuildingSite") -> BuiltNetwork:
@@ -255,15 +295,18 @@ def _tuned(
     if kept is not None:
         return kept
     # Steps of a few hundred rows each: the processor takes them, wherever the rows are.
+    rows, nodes = rows.in_numpy(), np.vstack([found.weights, found.biases])
+    view = site.uncorrelated(rows) if plan.uncorrelated else None
     weights = tune_nodes(
-        rows.in_numpy(),
-        np.vstack([found.weights, found.biases]),
+        rows if view is None else view.rows,
+        nodes if view is None else view.nodes_on(nodes),
         ACTIVATIONS[plan.search.activation],
         plan.search.direct_link,
         TuningSettings(plan.tuning_epochs),
         pool_generator(site.seed, index, _TUNING_STREAM),
         f"tuning {name}",
     )
+    weights = weights if view is None else view.nodes_off(weights)
     if site.checkpoint:
         site.checkpoint.save(f"tuned-{index}", {"weights": weights})
     return weights

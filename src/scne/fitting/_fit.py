@@ -1,11 +1,12 @@
 """A fit, step by step."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
-from operator import attrgetter
+from itertools import groupby
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,16 +19,17 @@ from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend, HeldOutSu
 from scne.fitting._matrix_free import matrix_free_system
 from scne.fitting._members import Member, draw_held_out, ensemble_system, learn_scalings
 from scne.fitting._output_rows import output_rows
-from scne.fitting._plan import FitPlan
+from scne.fitting._plan import FitPlan, MemberPlan
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import blended, learn_trend, without_trend
-from scne.fitting._weights import SplitSystems, solve_again, solve_weights
+from scne.fitting._weights import SplitSystems, least_held_out_error, solve_again, solve_weights
 from scne.ncl import EnsembleSystem
-from scne.networks import ChosenNodes, HiddenLayer, SearchRows, prepare_search
+from scne.networks import ChosenNodes, HiddenLayer, SearchRows, Uncorrelated, prepare_search, uncorrelated
 from scne.passes import ClusterRows, Engine, ThreadEngine
 from scne.rows import (
     ArrayRows,
     ColumnScaling,
+    FeatureGroup,
     InputScaling,
     learn_dated_scaling,
     learn_ramps,
@@ -36,7 +38,7 @@ from scne.rows import (
     release_memory,
 )
 
-HELD_OUT_STAGE = "summing held-out rows"
+HELD_OUT_STAGE, TRIAL_STAGE = "summing held-out rows", "comparing kinds of networks"
 
 
 class Fit(NamedTuple):
@@ -81,6 +83,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         members = build_members(plan, site)
         # Scaled rows of the search, which no further network needs.
         site._prepared.clear()
+        site._uncorrelated.clear()
         if data.encoder is not None:
             release_memory()
         layers = list(map(attrgetter("layer"), members))
@@ -148,24 +151,51 @@ def build_members(plan: FitPlan, site: "BuildingSite") -> tuple[Member, ...]:
     The networks are the same either way.
     """
     networks, groups = plan.networks, plan.groups
+    alike = networks.count(networks[0]) == len(networks)
+    if plan.scaling.chosen and alike and all(np.array_equal(group.columns, groups[0].columns) for group in groups):
+        kinds = networks[0].kinds(len(networks), site)
+        if len(kinds) > 1:
+            return _of_the_best_kind(kinds, groups, site)
+    return _built(networks, groups, site)
+
+
+def _of_the_best_kind(
+    kinds: Sequence[MemberPlan], groups: Sequence[FeatureGroup], site: "BuildingSite"
+) -> tuple[Member, ...]:
+    """One network of each kind, and the others of the one that is best by itself on the held-out rows."""
+    tried = _built(kinds, groups[: len(kinds)], site)
+    errors = []
+    for member in tried:
+        system = ensemble_system(site.rows, [member.layer], site.target_scaling, site.engine, stage=TRIAL_STAGE)
+        split = site.split(system, [member.layer])
+        assert split is not None
+        errors.append(least_held_out_error(split))
+    best, others = kinds[int(np.argmin(errors))], groups[len(kinds) :]
+    return tried + _built((best,) * len(others), others, site, len(kinds))
+
+
+def _built(
+    networks: Sequence[MemberPlan], groups: Sequence[FeatureGroup], site: "BuildingSite", first: int = 0
+) -> tuple[Member, ...]:
+    """The networks from the `first` on, whose number names their random streams."""
     if not all(map(attrgetter("builds_alone"), networks)) or site.engine.on_device:
         # A device works on one kernel at a time, with all of its units.
-        alike = site.engine.on_device and networks.count(networks[0]) == len(networks)
-        together = networks[0].build_together(groups, site) if alike else None
-        return together or tuple(
-            network.build(group, index, site)
-            for index, (network, group) in enumerate(zip(networks, groups, strict=True))
-        )
+        members: list[Member] = []
+        for network, alike in groupby(zip(networks, groups, strict=True), key=itemgetter(0)):
+            some, index = [group for _, group in alike], first + len(members)
+            together = network.build_together(some, site, index) if site.engine.on_device else None
+            members += together or [network.build(group, index + place, site) for place, group in enumerate(some)]
+        return tuple(members)
     alone = replace(site, engine=ThreadEngine(1))
 
     def build(task: tuple[Context, int]) -> Member:
         # Whoever listens to this thread's progress listens to that of the others too.
-        context, index = task
-        return context.run(networks[index].build, groups[index], index, alone)
+        context, place = task
+        return context.run(networks[place].build, groups[place], first + place, alone)
 
     tasks = []
-    for index in range(len(groups)):
-        tasks.append((copy_context(), index))
+    for place in range(len(groups)):
+        tasks.append((copy_context(), place))
     return tuple(site.engine.map(build, iter(tasks)))
 
 
@@ -193,6 +223,8 @@ class BuildingSite:
         Of the search.
     basis_bytes : float
         Memory for the orthonormal basis of a search; one that does not fit is computed again and again.
+    ramps : callable or None
+        Gives the scaling with another number of ramps for each column.
     """
 
     rows: ArrayRows
@@ -206,15 +238,23 @@ class BuildingSite:
     checkpoint: Checkpoint | None = None
     precision: str = "auto"
     basis_bytes: float = BASIS_BYTES
+    ramps: Callable[[int], InputScaling] | None = field(default=None, repr=False)
+    _scalings: dict[Any, InputScaling] = field(default_factory=dict, repr=False)
     _prepared: dict[Any, tuple[InputScaling, SearchRows]] = field(default_factory=dict, repr=False)
+    _uncorrelated: dict[int, tuple[SearchRows, Uncorrelated]] = field(default_factory=dict, repr=False)
     _guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def prepared(self, columns: NDArray[np.intp], dtype: np.dtype) -> tuple[InputScaling, SearchRows]:
+    def prepared(
+        self, columns: NDArray[np.intp], dtype: np.dtype, ramps: int | None = None
+    ) -> tuple[InputScaling, SearchRows]:
         """Scaling and scaled rows of some columns, made once for all networks that follow each other on them."""
-        key = (columns.tobytes(), dtype)
+        name = (columns.tobytes(), ramps)
         with self._guard:
+            if name not in self._scalings:
+                whole = self.scaling if ramps is None or self.ramps is None else self.ramps(ramps)
+                self._scalings[name] = whole.select(columns)
+            scaling, key = self._scalings[name], (*name, dtype)
             if key not in self._prepared:
-                scaling = self.scaling.select(columns)
                 rows = prepare_search(
                     self.rows,
                     columns,
@@ -227,8 +267,17 @@ class BuildingSite:
                 )
                 # Only the last ones are kept: they may be large.
                 self._prepared.clear()
+                self._uncorrelated.clear()
                 self._prepared[key] = scaling, rows
             return self._prepared[key]
+
+    def uncorrelated(self, rows: SearchRows) -> Uncorrelated:
+        """The view of scaled rows on which nodes are tuned without correlations, made once for all that follow."""
+        with self._guard:
+            if id(rows) not in self._uncorrelated:
+                self._uncorrelated.clear()
+                self._uncorrelated[id(rows)] = rows, uncorrelated(rows)
+            return self._uncorrelated[id(rows)][1]
 
     def keep(self, stage: str, nodes: ChosenNodes) -> None:
         """Keep a network's nodes now and then."""
@@ -259,16 +308,17 @@ def open_site(
     )
     if data.target_statistics is not None:
         targets = learn_scaling(data.target_statistics, scaling.targets)
-    inputs: InputScaling = columns
-    if scaling.dates:
-        inputs = learn_dated_scaling(data.search, columns, scaling.inputs, scaling.dates)
-    elif scaling.inputs == "ramps":
-        inputs = learn_ramps(data.search, columns)
+
+    def scaled(n_ramps: int | None) -> InputScaling:
+        if scaling.dates:
+            return learn_dated_scaling(data.search, columns, scaling.inputs, scaling.dates, n_ramps)
+        return learn_ramps(data.search, columns, n_ramps) if scaling.inputs == "ramps" else columns
+
     return BuildingSite(
         data.search,
         data.validation,
         held_out_places,
-        inputs,
+        scaled(None),
         targets,
         means,
         plan.seed,
@@ -276,4 +326,5 @@ def open_site(
         checkpoint,
         plan.precision,
         plan.basis_bytes,
+        scaled,
     )

@@ -15,7 +15,7 @@ _FLOAT32_FROM_ROWS = 5_000
 _SCALED_BYTES, _SCALED_ROWS = 3 * (8 << 20), 64
 _START_ROWS, _BATCH_ROWS = 4_000, 256
 _GRAM_BYTES = 1 << 24
-_MOST_RAMPS = 256
+_MOST_RAMPS, _FINE_RAMPS, _MOST_FINE_RAMPS = 256, 32, 512
 # Interpreter, buffers of threads, and what allocators keep between two requests: shares of all, more of texts, and of
 # what was read.
 _BASE_BYTES, _KEPT_SHARE, _KEPT_OF_TEXTS, _KEPT_OF_READING = 40e6, 0.05, 0.15, 0.5
@@ -53,6 +53,8 @@ class FitShape:
         Share of the columns that the largest group has; None where every network looks at all of them.
     stored_basis : bool
         Whether the orthonormal basis of the search is kept.
+    tries_kinds : bool
+        Whether networks of several kinds are tried, with more ramps and with uncorrelated features.
     """
 
     n_rows: int | None
@@ -74,6 +76,7 @@ class FitShape:
     held_out: float
     widest: float | None = None
     stored_basis: bool = True
+    tries_kinds: bool = False
 
     def n_features(self, rows: int) -> int:
         """Columns and ramps."""
@@ -81,6 +84,11 @@ class FitShape:
         if ramps is None:
             ramps = max(2, min(12 if rows >= 12_000 else 8, _MOST_RAMPS // max(1, self.n_graded)))
         return self.n_columns + ramps * self.n_graded
+
+    def most_features(self, rows: int) -> int:
+        """The same of the kind of network that sees most."""
+        fine = self.n_columns + min(_FINE_RAMPS * self.n_graded, _MOST_FINE_RAMPS)
+        return max(self.n_features(rows), fine if self.tries_kinds else 0)
 
     @property
     def stripe(self) -> int:
@@ -151,10 +159,14 @@ def _members(shape: FitShape, features: int) -> float:
 
 
 def _building(shape: FitShape, rows: int, threads: int) -> float:
-    number, in_all = shape.search_bytes(rows), shape.n_features(rows)
+    number, in_all = shape.search_bytes(rows), shape.most_features(rows)
     features = in_all if shape.widest is None else int(in_all * shape.widest)
     at_once = min(threads, shape.n_networks) if shape.tuned else 1
     scaled = number * rows * (features + 1) + 40.0 * rows
+    if shape.tries_kinds:
+        # The usual features with their uncorrelated twins, and beside them or after them those of many ramps.
+        twins = number * 2 * rows * (shape.n_features(rows) + 1)
+        scaled = max(scaled, twins) if threads == 1 else scaled + twins
     pool = min(rows, shape.pool_rows or rows)
     # Rows on which candidates are compared are copied, but for a search on all of them that holds none out.
     compared = 0.0 if pool == rows and not shape.held_out else number * pool * (features + 1)
@@ -172,7 +184,7 @@ def _building(shape: FitShape, rows: int, threads: int) -> float:
 
 def _summing(shape: FitShape, threads: int) -> float:
     stripe, nodes = shape.stripe, shape.n_networks * shape.n_nodes
-    features = shape.n_features(12_000)
+    features = shape.most_features(12_000)
     block = 8.0 * stripe * shape.n_columns
     part = min(stripe, max(256, int(_GRAM_BYTES / (8 * nodes)) // 256 * 256))
     kernel = _scaling(features) + 2 * 8.0 * part * nodes
@@ -185,4 +197,4 @@ def _judging(shape: FitShape, rows: int) -> float:
     held = 2 * 8.0 * shape.held_out * rows * shape.n_columns
     square = 8.0 * shape.n_columns**2
     line = max(8.0 * rows * shape.n_columns + square, 2 * square) + _SCALED_BYTES / 3 if shape.blended else 0.0
-    return held + max(line, _SCALED_BYTES / 3) + _members(shape, shape.n_features(rows)) / 2
+    return held + max(line, _SCALED_BYTES / 3) + _members(shape, shape.most_features(rows)) / 2

@@ -32,6 +32,8 @@ class MemoryPlan:
     least : FitShape
         With the fewest.
     threads : int
+    chooses : bool
+        Whether kinds of networks are to be tried, if there is memory for it.
     """
 
     budget: float
@@ -39,6 +41,7 @@ class MemoryPlan:
     most: FitShape
     least: FitShape
     threads: int
+    chooses: bool = False
 
     @property
     def search_rows(self) -> int:
@@ -74,6 +77,11 @@ class MemoryPlan:
         found = replace(self, most=shape, least=shape)
         found.check()
         return found
+
+    def with_kinds(self, rows: int) -> "MemoryPlan":
+        """The plan with several kinds of networks, if they were asked for and fit on one thread."""
+        found = replace(self.least, tries_kinds=self.chooses)
+        return replace(self, least=found) if needed_bytes(found, rows, 1) <= self.budget else self
 
     def on_threads(self, rows: int, threads: int) -> "MemoryPlan":
         """The same with as many threads as there is memory for beside so many rows of the search."""
@@ -158,7 +166,7 @@ def plan_memory(
         n_nodes=network.largest_layer(n_columns),
         n_candidates=0 if settings is None else settings.n_candidates,
         pool_rows=getattr(network, "pool_rows", 1),
-        ramps=None if template.scaling == "ramps" else 0,
+        ramps=None if "ramps" in template.scaling else 0,
         tuned=network.builds_alone,
         blended=blended,
         double=precision == "float64",
@@ -166,7 +174,7 @@ def plan_memory(
         widest=max(map(len, files.groups.values())) / len(files.input_names) if per_group else None,
     )
     least = replace(most, n_columns=numbers + dates + texts)
-    plan = MemoryPlan(budget, asked, most, least, 1)
+    plan = MemoryPlan(budget, asked, most, least, 1, template.scaling == "chosen ramps")
     if needed_bytes(most, plan._wanted(), 1) > budget and most.n_nodes > most.n_features(plan._wanted()):
         # More nodes than features: to compute outputs again takes less than to keep them.
         plan = replace(plan, most=replace(most, stored_basis=False), least=replace(least, stored_basis=False))

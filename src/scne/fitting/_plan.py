@@ -39,8 +39,13 @@ class MemberPlan(Protocol):
     def build(self, group: FeatureGroup, index: int, site: "BuildingSite") -> Member:
         """Find the hidden layer of network `index` on a group of columns."""
 
-    def build_together(self, groups: Sequence[FeatureGroup], site: "BuildingSite") -> tuple[Member, ...] | None:
-        """All networks at once, where that is faster than one after the other; None where it is not."""
+    def build_together(
+        self, groups: Sequence[FeatureGroup], site: "BuildingSite", first: int = 0
+    ) -> tuple[Member, ...] | None:
+        """Networks at once from the `first` on, where that is faster than one after the other; None where it is not."""
+
+    def kinds(self, n_networks: int, site: "BuildingSite") -> tuple["MemberPlan", ...]:
+        """Plans for so many networks on the same columns, of which held-out rows may choose; the first is this one."""
 
     def grow(self, member: Member, index: int, n: int, rows: ArrayRows, site: "BuildingSite") -> Member:
         """The same network with up to n nodes more, found on rows whose targets it is to explain."""
@@ -48,12 +53,16 @@ class MemberPlan(Protocol):
 
 @dataclass(frozen=True)
 class ScalingPlan:
-    """How columns and targets are scaled; the names and meanings are those of `SCNRegressor`."""
+    """How columns and targets are scaled; the names and meanings are those of `SCNRegressor`.
+
+    `chosen` is whether held-out rows choose what networks see of the columns.
+    """
 
     inputs: str
     targets: str
     clip_inputs: bool
     dates: tuple[DateColumns, ...] = ()
+    chosen: bool = False
 
 
 @dataclass(frozen=True)

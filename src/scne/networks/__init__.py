@@ -9,7 +9,7 @@ from scne.networks._layer import ACTIVATIONS, Activation, HiddenLayer, each_outp
 from scne.networks._pools import POOLS, pool_generator, sparse_pool, uniform_pool
 from scne.networks._rvfl import draw_nodes
 from scne.networks._search_rows import SearchRows, prepare_search
-from scne.networks._tuning import TuningSettings, tune_nodes
+from scne.networks._tuning import TuningSettings, Uncorrelated, tune_nodes, uncorrelated
 from scne.networks.gpu._basis import searches_on_device
 from scne.networks.gpu._tuning import tune_together, tunes_on_device
 
@@ -28,6 +28,7 @@ __all__ = [
     "Selection",
     "StopReason",
     "TuningSettings",
+    "Uncorrelated",
     "admissible_nodes",
     "build_network",
     "draw_nodes",
@@ -43,5 +44,6 @@ __all__ = [
     "tune_nodes",
     "tune_together",
     "tunes_on_device",
+    "uncorrelated",
     "uniform_pool",
 ]

@@ -18,7 +18,7 @@ from scne.rows._arrays import Array, cast, is_foreign, like, namespace_of
 ScalingMethod = Literal["0-1", "standard", "none"]
 SCALINGS: tuple[str, ...] = get_args(ScalingMethod)
 # Inputs may also be standardised and followed by ramps (`RampScaling`).
-INPUT_SCALINGS: tuple[str, ...] = (*SCALINGS, "min-max", "ramps")
+INPUT_SCALINGS: tuple[str, ...] = (*SCALINGS, "min-max", "ramps", "chosen ramps")
 # Deviations from the mean up to which a column counts in full; beyond, its logarithm does. Heavy tails would
 # otherwise decide every product.
 FULL_DEVIATIONS = 3.0
