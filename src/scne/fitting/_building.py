@@ -103,8 +103,14 @@ class NetworkPlan:
         nodes = _tuned(self, rows, found, group.name, index, site) if self.tuning_epochs else None
         return _member(self, group, scaling, found, nodes)
 
-    def kinds(self, n_networks: int, site: "BuildingSite") -> tuple["NetworkPlan", ...]:
-        """This plan, and where there are ramps those with uncorrelated features, with many ramps, and with few."""
+    def kinds(self, groups: Sequence[FeatureGroup], site: "BuildingSite") -> tuple["NetworkPlan", ...]:
+        """This plan, and where there are ramps those with uncorrelated features, with many ramps, and with few.
+
+        This one alone for networks on different columns, which cannot be compared.
+        """
+        for group in groups:
+            if not np.array_equal(group.columns, groups[0].columns):
+                return (self,)
         held_out = site.held_out_rows is not None or site.held_out_places is not None
         ramps = np.bincount(site.scaling.feature_columns) - 1
         usual, graded = int(ramps.max()), int(np.count_nonzero(ramps))
@@ -118,7 +124,7 @@ class NetworkPlan:
         if usual >= 2 * COARSE_RAMPS:
             found.append(replace(self, ramps=COARSE_RAMPS))
         # Half of the networks at most are trials.
-        return tuple(found[: max(1, n_networks // 2)])
+        return tuple(found[: max(1, len(groups) // 2)])
 
     def build_together(
         self, groups: Sequence[FeatureGroup], site: "BuildingSite", first: int = 0
@@ -208,7 +214,7 @@ class DrawnPlan:
         """None: there is nothing to share."""
         return None
 
-    def kinds(self, n_networks: int, site: "BuildingSite") -> tuple["DrawnPlan", ...]:
+    def kinds(self, groups: Sequence[FeatureGroup], site: "BuildingSite") -> tuple["DrawnPlan", ...]:
         """This one alone."""
         return (self,)
 

@@ -146,23 +146,13 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
 
 
 def build_members(plan: FitPlan, site: "BuildingSite") -> tuple[Member, ...]:
-    """The hidden layers of all groups; one after the other on all threads, or one thread each, as suits the plans.
-
-    The networks are the same either way.
-    """
-    networks, groups = plan.networks, plan.groups
-    alike = networks.count(networks[0]) == len(networks)
-    if plan.scaling.chosen and alike and all(np.array_equal(group.columns, groups[0].columns) for group in groups):
-        kinds = networks[0].kinds(len(networks), site)
-        if len(kinds) > 1:
-            return _of_the_best_kind(kinds, groups, site)
-    return _built(networks, groups, site)
-
-
-def _of_the_best_kind(
-    kinds: Sequence[MemberPlan], groups: Sequence[FeatureGroup], site: "BuildingSite"
-) -> tuple[Member, ...]:
-    """One network of each kind, and the others of the one that is best by itself on the held-out rows."""
+    """The hidden layers of all groups."""
+    networks, groups, kinds = plan.networks, plan.groups, plan.networks[:1]
+    if plan.scaling.chosen and networks.count(networks[0]) == len(networks):
+        kinds = networks[0].kinds(groups, site)
+    if len(kinds) == 1:
+        return _built(networks, groups, site)
+    # One of each kind, and the others of the one that is best by itself on the held-out rows.
     tried = _built(kinds, groups[: len(kinds)], site)
     errors = []
     for member in tried:
@@ -177,7 +167,10 @@ def _of_the_best_kind(
 def _built(
     networks: Sequence[MemberPlan], groups: Sequence[FeatureGroup], site: "BuildingSite", first: int = 0
 ) -> tuple[Member, ...]:
-    """The networks from the `first` on, whose number names their random streams."""
+    """The networks from the `first` on; one after the other on all threads, or one thread each, as suits the plans.
+
+    They are the same either way: the number of a network names its random streams.
+    """
     if not all(map(attrgetter("builds_alone"), networks)) or site.engine.on_device:
         # A device works on one kernel at a time, with all of its units.
         members: list[Member] = []

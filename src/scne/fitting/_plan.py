@@ -44,8 +44,8 @@ class MemberPlan(Protocol):
     ) -> tuple[Member, ...] | None:
         """Networks at once from the `first` on, where that is faster than one after the other; None where it is not."""
 
-    def kinds(self, n_networks: int, site: "BuildingSite") -> tuple["MemberPlan", ...]:
-        """Plans for so many networks on the same columns, of which held-out rows may choose; the first is this one."""
+    def kinds(self, groups: Sequence[FeatureGroup], site: "BuildingSite") -> tuple["MemberPlan", ...]:
+        """Plans for networks on these columns, of which held-out rows may choose; the first is this one."""
 
     def grow(self, member: Member, index: int, n: int, rows: ArrayRows, site: "BuildingSite") -> Member:
         """The same network with up to n nodes more, found on rows whose targets it is to explain."""

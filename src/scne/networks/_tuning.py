@@ -183,9 +183,10 @@ class Uncorrelated(NamedTuple):
 
     def nodes_on(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Nodes (d + 1, L) on the rows as they are, for these rows."""
-        biases = weights[-1] + self.means @ weights[:-1]
-        parts = [back @ weights[at] for at, back in zip(self.places, self.backward, strict=True)]
-        return np.vstack([*parts, biases])
+        parts = []
+        for at, back in zip(self.places, self.backward, strict=True):
+            parts.append(back @ weights[at])
+        return np.vstack([*parts, weights[-1] + self.means @ weights[:-1]])
 
     def nodes_off(self, nodes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Nodes (d + 1, L) on these rows, for the rows as they were."""
