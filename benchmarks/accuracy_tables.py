@@ -21,15 +21,16 @@ FOLDS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(SMALL, (0, 1, 2, 3, 4)),
     "nlswork": (0,),
 }
-# Settings of scne are chosen on these tables, and on no others.
+# Settings of scne are chosen on these tables. The others are a check; the first settings were found before there was
+# this rule, while looking at the twelve tables of UCI and LARGER.
 CHOSEN_ON = (
     *("kin40k", "bike", "pol", "sml", "wine", "california", "loans", "autompg", "machine"),
     *("beijing_air", "year_sample"),
 )
 VIEWS: dict[str, tuple[str, ...]] = {
     "all tables": tuple(FOLDS),
-    "tables that settings were chosen on": CHOSEN_ON,
-    "tables that no setting was chosen on": tuple(name for name in FOLDS if name not in CHOSEN_ON),
+    "tables that settings are chosen on": CHOSEN_ON,
+    "other tables, the check": tuple(name for name in FOLDS if name not in CHOSEN_ON),
     # beijing_air has both too, but mostly numbers, and 400,000 rows.
     "tables with text or gaps": ("california", "ames", "loans", "nlswork", "abalone"),
 }
