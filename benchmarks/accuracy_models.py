@@ -25,6 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+import scne
 from scne import DNNERegressor, SCNERegressor
 from scne.estimators import save_model
 
@@ -135,7 +136,8 @@ def package_versions() -> dict[str, str]:
             versions[name] = version(name)
         except PackageNotFoundError:
             continue  # None of the models to be measured needs it.
-    source = b"".join(path.read_bytes() for path in sorted((ROOT / "src").rglob("*.py")))
-    asked = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+    package = Path(scne.__file__).parent  # what was imported, wherever it lies
+    source = b"".join(path.read_bytes() for path in sorted(package.rglob("*.py")))
+    asked = ["git", "-C", str(package), "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
     return {**versions, "scne": f"{version('scne')} ({commit}, source {hashlib.sha256(source).hexdigest()[:8]})"}

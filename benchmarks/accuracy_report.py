@@ -172,23 +172,31 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(names) if len(names) <= 5 else f"{len(names)} tables"
 
 
+def states_of_the_source(lines: list[dict[str, Any]]) -> list[str]:
+    """A sentence for each state of the source of scne: the fits that came from it."""
+    sets: dict[str, dict[str, dict[str, None]]] = {}  # by state and model; dictionaries keep the order of the lines
+    for line in lines:
+        if line["model"] in (*OURS, *LADDER):
+            sets.setdefault(line["versions"]["scne"], {}).setdefault(line["model"], {})[line["set"]] = None
+    fits = {
+        state: [f"{model} on {', '.join(names)}" for model, names in models.items()] for state, models in sets.items()
+    }
+    return [f"{state}: {'; '.join(described)}." for state, described in fits.items()]
+
+
 def notes(results: Results, errors: pd.DataFrame) -> list[str]:
     """What a reader must know before trusting the tables."""
     lines = list(results.values())
     left_out = [f"{model} on {listed(errors.index[gaps])}" for model, gaps in errors.isna().items() if any(gaps)]
     disturbed = sum(line["others_cpu_seconds"] > 0.1 + 0.1 * line["fit_seconds"] for line in lines)
-    sources: dict[str, dict[str, None]] = {}
-    for line in lines:
-        if line["model"] in (*OURS, *LADDER):
-            sources.setdefault(line["versions"]["scne"], {})[f"{line['model']} on {line['set']}"] = None
-    states = "; ".join(f"{state}: {', '.join(fits)}" for state, fits in sources.items())
+    sources = states_of_the_source(lines)
     # Lines from before frames were taken as they are say nothing of their input.
     older = sorted({line["set"] for line in lines if line["model"] == "scne" and "input" not in line})
     versions = sorted({f"{name} {text}" for line in lines for name, text in line["versions"].items()})
     said = [
         (left_out, f"Left out, not all folds measured yet: {'; '.join(left_out)}."),
         (disturbed, f"Times mislead: others took over 10 % of a core during {disturbed} of {len(lines)} fits."),
-        (len(sources) > 1, f"Not one comparison: scne was measured in {len(sources)} states of its source. {states}."),
+        (len(sources) > 1, " ".join([f"Not one comparison: {len(sources)} states of the source of scne.", *sources])),
         (older, f"Older lines, in which scne was given numbers and not the table: {', '.join(older)}."),
         (True, f"Versions: {', '.join(versions)}; {THREADS} threads."),
     ]

@@ -135,13 +135,13 @@ def test_bounds_are_met_missed_or_open(bench):
 
 def test_the_report_says_which_state_of_the_source_a_line_came_from(bench):
     results = make_results(bench, {"scne": 0.5}, {"scne": 1.0}, ["wine", "servo"])
-    assert "states of its source" not in bench.report.report(results)
+    assert "states of the source" not in bench.report.report(results)
     for key, line in results.items():
         if key[0] == "wine":
             line["versions"] = {"scne": "0.1.0 (old, source 2)"}
             del line["input"]
     report = bench.report.report(results)
-    assert "0.1.0 (old, source 2): scne on wine; 0.1.0 (abc, source 1): scne on servo." in report
+    assert "0.1.0 (old, source 2): scne on wine. 0.1.0 (abc, source 1): scne on servo." in report
     assert "given numbers and not the table: wine." in report
 
 
