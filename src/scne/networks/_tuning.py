@@ -147,7 +147,8 @@ def tune_nodes(
         if n_links:
             np.matmul(x[:, :n_links].T, error, out=link_gradient)
         activation.core_slope(hidden)
-        np.matmul(error, outputs.T, out=backward)
+        # With one output it is an outer product, for which BLAS takes three times as long.
+        (np.multiply if q == 1 else np.matmul)(error, outputs.T, out=backward)
         backward *= hidden
         np.matmul(x.T, backward, out=node_gradient)
         adam.step(float(rates_at(step, steps)))
