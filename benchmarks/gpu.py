@@ -148,8 +148,8 @@ def main() -> None:
     for criterion in ("paper", "orthogonal"):
 
         def fit(criterion: str = criterion) -> SCNERegressor:
-            base = SCNERegressor._paper_estimator(NODES_EACH).set_params(criterion=criterion)
-            return SCNERegressor.paper(GROUPS, estimator=base, precision="float32", random_state=0).fit(X, y)
+            base = SCNERegressor._paper_estimator(NODES_EACH).set_params(criterion=criterion, precision="float32")
+            return SCNERegressor.paper(GROUPS, estimator=base, random_state=0).fit(X, y)
 
         model = fit()
         n_pools = counted_pools(model)
@@ -166,9 +166,9 @@ def main() -> None:
     if options.profile:
         from torch.profiler import ProfilerActivity, profile
 
-        base = SCNERegressor._paper_estimator(NODES_EACH)
+        base = SCNERegressor._paper_estimator(NODES_EACH).set_params(precision="float32")
         with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
-            SCNERegressor.paper(GROUPS, estimator=base, precision="float32", random_state=0).fit(X, y)
+            SCNERegressor.paper(GROUPS, estimator=base, random_state=0).fit(X, y)
         print(seen.key_averages().table(sort_by="cuda_time_total", row_limit=18, max_name_column_width=50))
     results["gram"] = gram_system(X, y, rates)
     print(json.dumps(results["gram"]), flush=True)
@@ -204,11 +204,11 @@ def check() -> None:
     }
     for name, model in variants.items():
         for weight in (None, weights):
-            model.set_params(random_state=seed % 1000, precision="auto")
+            model.set_params(random_state=seed % 1000, estimator__precision="auto")
             recorded = clone(model).set_params(device="cuda").fit(X, y, weight)
             with plain_kernels():
                 plain = clone(model).set_params(device="cuda").fit(X, y, weight)
-            host = clone(model).set_params(device="cpu", precision="float32").fit(X, y, weight)
+            host = clone(model).set_params(device="cpu", estimator__precision="float32").fit(X, y, weight)
             same = [same_nodes(recorded, plain), same_nodes(plain, host)]
             errors = [float(np.sqrt(np.mean((fit.predict(X) - y) ** 2))) for fit in (recorded, plain, host)]
             weighted = "weighted" if weight is not None else ""

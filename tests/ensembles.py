@@ -3,7 +3,7 @@
 from scne import SCNEClassifier, SCNERegressor, SCNRegressor
 
 PLAIN = {"networks": "per group", "trend": "none"}
-_OF_THE_ENSEMBLE = ("class_weight", "device", "n_jobs", "precision", "random_state")
+_OF_THE_ENSEMBLE = ("class_weight", "device", "n_jobs", "random_state")
 
 
 def plain_ensemble(estimator=None, **settings):

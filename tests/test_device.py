@@ -82,7 +82,9 @@ MODELS = {
 def fitted(name, precision="float64", **changes):
     from sklearn.base import clone
 
-    return clone(MODELS[name]).set_params(precision=precision, **changes)
+    model = clone(MODELS[name])
+    of_the_network = "precision" if "precision" in model.get_params(deep=False) else "estimator__precision"
+    return model.set_params(**{of_the_network: precision}, **changes)
 
 
 @library
@@ -434,10 +436,9 @@ CLASSIFIERS = {
     "scn": single_classifier(10, precision="float64", random_state=0),
     "scn that holds out nothing": single_classifier(10, precision="float64", validation_fraction=None, random_state=0),
     "scne": plain_classifier(
-        SCNRegressor(8, validation_fraction=0.2),
+        SCNRegressor(8, validation_fraction=0.2, precision="float64"),
         groups=GROUPS,
         trend="judged",
-        precision="float64",
         random_state=0,
     ),
 }
@@ -512,15 +513,15 @@ def test_a_map_of_seen_rows_takes_some_of_many(make, monkeypatch):
 @pytest.mark.parametrize("n_estimators", [1, 2])
 def test_regressors_of_classifiers_have_their_device(n_estimators):
     X, y = labelled("two")
-    small = {"estimator": SCNRegressor(4), "n_estimators": n_estimators}
-    model = SCNEClassifier(device="cpu", precision="float32", random_state=0, **small).fit(X, y)
-    assert (model.regressor_.device, model.regressor_.precision) == ("cpu", "float32")
+    small = {"estimator": SCNRegressor(4, precision="float32"), "n_estimators": n_estimators}
+    model = SCNEClassifier(device="cpu", random_state=0, **small).fit(X, y)
+    assert (model.regressor_.device, model.regressor_.estimator.precision) == ("cpu", "float32")
     for device in (None, "auto"):
-        other = SCNEClassifier(device=device, precision="float32", random_state=0, **small).fit(X, y)
+        other = SCNEClassifier(device=device, random_state=0, **small).fit(X, y)
         if not _has_gpu():
             np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
     with pytest.raises(ValueError, match="precision is 'float16'"):
-        SCNEClassifier(precision="float16", **small).fit(X, y)
+        SCNEClassifier(SCNRegressor(4, precision="float16"), n_estimators=n_estimators).fit(X, y)
     with pytest.raises(ValueError, match="device is 7"):
         model.set_params(device=7).predict_proba(X)
 

@@ -39,9 +39,9 @@ def test_arrays_are_looked_through_on_the_device(cls, weighted):
     """NumPy's rows for a fit on a device: the sentences are those of the processor, and so is the model."""
     X, y = rows(300)
     weights = np.arange(300.0) if weighted else None
-    base = {"max_hidden": 5, "search_rows": 200}
+    base = {"max_hidden": 5, "search_rows": 200, "precision": "float64"}
     given = base if cls is SCNRegressor else {"estimator": SCNRegressor(**base), "n_estimators": 2}
-    here, there = (cls(device=device, precision="float64", random_state=0, **given) for device in ("cpu", "cpu:0"))
+    here, there = (cls(device=device, random_state=0, **given) for device in ("cpu", "cpu:0"))
     np.testing.assert_allclose(
         there.fit(X, y, weights).predict(X), here.fit(X, y, weights).predict(X), rtol=1e-7, atol=1e-8
     )

@@ -459,19 +459,27 @@ def test_the_default_ensemble_is_one_of_tuned_networks(data):
     assert np.array_equal(default.predict(3 * X), tuned.predict(3 * X))
 
 
-def test_candidates_are_compared_in_the_precision_of_the_ensemble(data):
-    def curves(base_precision, precision):
-        base = SCNRegressor(7, n_candidates=20, precision=base_precision)
-        return np.array(
-            [member.search.training_curve for member in make(base, precision=precision).fit(*data).members_]
-        )
+def test_candidates_are_compared_in_the_precision_of_the_base_model(data):
+    def curves(precision):
+        base = SCNRegressor(7, n_candidates=20, precision=precision)
+        return np.array([member.search.training_curve for member in make(base).fit(*data).members_])
 
-    single, double = curves("auto", "float32"), curves("auto", "float64")
+    single, double = curves("float32"), curves("float64")
     assert not np.array_equal(single, double)
     np.testing.assert_allclose(single, double, rtol=0.1)
-    # What the base model says is not used, and few rows are searched in double precision.
-    assert np.array_equal(curves("float64", "float32"), single)
-    assert np.array_equal(curves("float32", "auto"), double)
+    # Few rows are searched in double precision.
+    assert np.array_equal(curves("auto"), double)
+
+
+def test_base_models_share_one_precision(data):
+    bases = {f"group {place + 1}": SCNRegressor(5, precision=value) for place, value in enumerate(("auto", "tf32"))}
+    with pytest.raises(ValueError, match="precision='auto' and precision='tf32', but all networks share one precision"):
+        plain_ensemble(bases, groups=[[0], [1]]).fit(*data)
+
+
+@pytest.mark.parametrize("cls", [SCNERegressor, DNNERegressor])
+def test_the_paper_is_computed_in_double_precision(cls):
+    assert cls.paper().estimator.precision == "float64"
 
 
 def test_the_settings_of_the_paper():

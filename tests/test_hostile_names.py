@@ -129,7 +129,7 @@ def test_r2_of_a_constant_target_is_undefined(value, fitted, tmp_path, monkeypat
     assert "R2 of ÿ aim is not defined: the target is the same in all rows." in out
 
 
-@pytest.mark.parametrize("option", ["--networks", "--nodes", "--tuning", "--search-rows"])
+@pytest.mark.parametrize("option", ["--effort", "--networks", "--nodes", "--tuning", "--search-rows"])
 def test_huge_options_are_refused_before_anything_is_read(option, fitted, monkeypatch, capsys):
     arguments = ("fit", str(fitted / "data.parquet"), "--target", "ÿ aim", option, str(10**12))
     code, _, error = run_here(monkeypatch, capsys, *arguments)

@@ -77,7 +77,7 @@ def test_stored_classifiers_have_their_classes_and_settings():
     assert ensemble.class_weight == {"dry": 1.0, "Nässe": 2.0}
     assert ensemble.probability_map_.n_rows == 30
     assert network.classes_.tolist() == [-7, 11, 40]
-    assert (network.classes_.dtype, network.device, network.precision) == (np.int64, "cpu", "auto")
+    assert (network.classes_.dtype, network.device, network.estimator.precision) == (np.int64, "cpu", "auto")
 
 
 @pytest.mark.parametrize("version", [3, 4])
@@ -229,6 +229,46 @@ def test_scalings_of_an_ensemble_are_those_of_its_networks():
     assert (base.scaling, base.target_scaling) == ("min-max", "0-1")
     drawn, _ = present_ensemble("DNNERegressor", RVFLRegressor(5), {"scaling": "ramps"})
     assert drawn.scaling == "standard"
+
+
+@pytest.mark.parametrize("name", ["SCNERegressor", "SCNEClassifier", "DNNERegressor"])
+def test_the_precision_of_an_ensemble_is_that_of_its_networks(name):
+    network = RVFLRegressor if name == "DNNERegressor" else SCNRegressor
+    base, parameters = present_ensemble(name, network(5, precision="float32"), {"precision": "float64"})
+    assert base.precision == "float64"
+    assert "precision" not in parameters
+    # What the base model said was not used.
+    assert present_ensemble(name, network(5, precision="float64"), {"precision": "auto"})[0].precision == "auto"
+    # A file of this version leaves it to the base model.
+    assert present_ensemble(name, network(5, precision="float64"), {})[0].precision == "float64"
+    assert present_ensemble(name, None, {"precision": "auto"})[0] is None
+    default, _ = present_ensemble(name, None, {"precision": "tf32"})
+    wanted = RVFLRegressor(direct_link=False) if name == "DNNERegressor" else SCNRegressor.tuned()
+    assert default.get_params() == {**wanted.get_params(), "precision": "tf32"}
+    bases, _ = present_ensemble(name, {"a": network(5), "b": network(6)}, {"precision": "float64"})
+    assert [base.precision for base in bases.values()] == ["float64", "float64"]
+
+
+@pytest.mark.parametrize("precision", ["auto", "float64"])
+def test_stored_ensembles_of_a_precision_are_read(monkeypatch, tmp_path, precision):
+    """Files of this format version that were written while ensembles had a precision, and counted their networks."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = SCNERegressor(SCNRegressor(4), n_estimators=2, random_state=0).fit(X, X[:, 0])
+
+    def as_it_was(self, deep=True):
+        parameters = get_params(self, deep)
+        if "n_estimators" in parameters:
+            parameters = {key: value for key, value in parameters.items() if key != "effort"} | {"precision": precision}
+        return parameters
+
+    get_params = BaseEstimator.get_params
+    with monkeypatch.context() as patched:
+        patched.setattr(BaseEstimator, "get_params", as_it_was)
+        model.save(tmp_path / "m.scne")
+    again = load_model(tmp_path / "m.scne")
+    assert (again.estimator.precision, again.effort, again.n_estimators) == (precision, 3, 2)
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert np.array_equal(clone(again).fit(X, X[:, 0]).predict(X), model.predict(X))
 
 
 def test_of_base_models_that_differ_the_first_decides():

@@ -315,7 +315,8 @@ def test_dask_rows_are_summed_where_they_lie(name):
 def test_tensors_stay_where_they_are(name):
     strict = pytest.importorskip("array_api_strict")
     X, y = make_rows(500, 1)
-    model, local = fitted(name).set_params(precision="float64"), fitted(name)
+    of_the_network = "precision" if name == "rvfl" else "estimator__precision"
+    model, local = fitted(name).set_params(**{of_the_network: "float64"}), fitted(name)
     model.partial_fit(strict.asarray(X), strict.asarray(y))
     local.partial_fit(X, y)
     np.testing.assert_allclose(model.predict(X), local.predict(X), rtol=1e-9)

@@ -32,12 +32,15 @@ START: dict[str, list[str]] = {
     "checkpoint": [CHECKPOINT],
 }
 GROUPED = {**START, "groups": ["groups.toml"]}
+# Sizes that the effort alone sets.
+BY_EFFORT = {name: START[name] for name in ("data", "target", "out", "memory", "checkpoint")} | {"effort": ["1"]}
 # Every parameter of `scne fit` with another value; None takes it away.
 CHANGES: dict[str, list[list[str] | None]] = {
     "data": [["copy.parquet"], ["folder"], ["columns.parquet"], ["rows.parquet"]],
     "target": [["z"], ["y", "z"], ["z", "y"]],
     "groups": [["groups.toml"], ["other.toml"]],
     "out": [["elsewhere.scne"]],
+    "effort": [["1"], ["5"]],
     "networks": [["3"]],
     "per_group": [[]],
     "nodes": [["6"]],
@@ -198,13 +201,13 @@ def table(tally: Tally, folder: Path) -> None:
     cases = [(START, name, values) for name in fit_parameters() for values in CHANGES.get(name, [])]
     cases += [(GROUPED, "groups", ["other.toml"]), (GROUPED, "groups", None), (GROUPED, "per_group", [])]
     cases += [(GROUPED, "files", [change]) for change in FILE_CHANGES]
-    killed = [
-        killed_fit(base, folder / f"killed {number}", arguments) for number, arguments in enumerate((START, GROUPED))
-    ]
+    cases += [(BY_EFFORT, "effort", ["2"]), (BY_EFFORT, "networks", ["1"])]
+    starts = (START, GROUPED, BY_EFFORT)
+    killed = [killed_fit(base, folder / f"killed {place}", arguments) for place, arguments in enumerate(starts)]
     for arguments, name, values in cases:
         if not tally.has_time():
             return
-        first, wanted = killed[arguments is GROUPED]
+        first, wanted = killed[starts.index(arguments)]
         fit = Fit(copy_folder(first.folder, folder / "case"), {name: list(v) for name, v in arguments.items()})
         if name == "files":
             change_files(fit.folder, values[0])

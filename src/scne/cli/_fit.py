@@ -13,6 +13,7 @@ from scne.cli._options import (
     CHECKPOINT,
     CLASSIFY,
     DASK,
+    EFFORT,
     KIND,
     TARGET,
     Data,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from scne.fitting import Checkpoint
     from scne.rows import FileRows
 
+_BY_EFFORT = f"by {EFFORT}"
+
 
 def fit_command(
     data: Data,
@@ -44,12 +47,22 @@ def fit_command(
         Path | None, typer.Option(help="TOML file: group names with their columns, or patterns such as 'gas_*'.")
     ] = None,
     out: Annotated[Path, out_option("Where to write the model.")] = Path("model.scne"),
-    networks: Annotated[int, typer.Option(help="Networks, each of which looks at all groups.", min=1, max=10_000)] = 6,
+    effort: Annotated[
+        int, typer.Option(EFFORT, help="How much to do, from 1 to 5: sets networks, nodes and tuning.", min=1, max=5)
+    ] = 3,
+    networks: Annotated[
+        int | None,
+        typer.Option(help="Networks, each of which looks at all groups.", min=1, max=10_000, show_default=_BY_EFFORT),
+    ] = None,
     per_group: Annotated[bool, typer.Option("--per-group", help="Instead, one network for each group.")] = False,
-    nodes: Annotated[int, typer.Option(help="The most hidden nodes of each network.", min=1, max=100_000)] = 100,
+    nodes: Annotated[
+        int | None,
+        typer.Option(help="The most hidden nodes of each network.", min=1, max=100_000, show_default=_BY_EFFORT),
+    ] = None,
     tuning: Annotated[
-        float, typer.Option(help="Rounds of tuning after the search; 0 is none.", min=0, max=10_000)
-    ] = 10,
+        float | None,
+        typer.Option(help="Rounds of tuning after the search; 0 is none.", min=0, max=10_000, show_default=_BY_EFFORT),
+    ] = None,
     validation: Annotated[
         float, typer.Option(help="Share of the searched rows that are held out, to choose and to measure errors on.")
     ] = 0.15,
@@ -98,7 +111,14 @@ def fit_command(
     from scne.cli._fit_result import FitResult, fit_facts, print_fit
     from scne.cli._progress import progress_bars
     from scne.disk import check_output
-    from scne.estimators import SCNEClassifier, SCNERegressor, SCNRegressor, describe_model
+    from scne.estimators import (
+        DEFAULT_EFFORT,
+        SCNEClassifier,
+        SCNERegressor,
+        SCNRegressor,
+        describe_model,
+        networks_of,
+    )
     from scne.rows import open_rows, read_groups
 
     started = time.perf_counter()
@@ -115,9 +135,10 @@ def fit_command(
             memory=memory,
             drop_missing_target=drop_missing_target,
         )
+        given = {"max_hidden": nodes, "tuning_epochs": tuning}
         base = SCNRegressor.tuned(
-            max_hidden=nodes,
-            tuning_epochs=tuning,
+            effort,
+            **{name: value for name, value in given.items() if value is not None},
             scaling=scaling,
             validation_fraction=validation,
             search_rows=search_rows or None,
@@ -126,6 +147,9 @@ def fit_command(
         ensemble = SCNEClassifier if classify or labels is not None else SCNERegressor
         model = ensemble(base, networks="per group", trend="judged", device=device, random_state=seed)
         if not per_group:
+            if networks is None and effort != DEFAULT_EFFORT:
+                networks = networks_of(effort, None)
+            # How many the default step takes depends on the rows, which the fit counts.
             model.set_params(networks="across", n_estimators=networks)
         _fit_and_save(model, rows, out, checkpoint, dask)
         seconds = time.perf_counter() - started
@@ -144,7 +168,7 @@ def fit_command(
         rows.n_rows,
         seconds,
         {label: note for label, note in notes.items() if note is not None},
-        [_admissibility(regressor, tuning > 0)],
+        [_admissibility(regressor, base.tuning_epochs > 0)],
         model.held_out_scores_ if isinstance(model, SCNEClassifier) else None,
     )
     if json_output:

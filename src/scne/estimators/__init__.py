@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from scne.estimators._classifier import SCNEClassifier
 from scne.estimators._dnne import DNNERegressor
+from scne.estimators._effort import DEFAULT_EFFORT
+from scne.estimators._network import networks_of
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
 from scne.estimators._scne import SCNERegressor
@@ -29,6 +31,7 @@ _LATER = {
 }
 
 __all__ = [
+    "DEFAULT_EFFORT",
     "Checkpoint",
     "CheckpointError",
     "ClusterError",
@@ -54,6 +57,7 @@ __all__ = [
     "half_widths",
     "label_kinds",
     "load_model",
+    "networks_of",
     "open_known",
     "predict_batches",
     "save_model",

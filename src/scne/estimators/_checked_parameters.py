@@ -13,7 +13,6 @@ import numpy as np
 from scne.estimators._scne import SCNERegressor
 from scne.estimators.inputs._types import Ridge
 from scne.fitting import (
-    PRECISIONS,
     SOLVER_NAMES,
     check_choice,
     check_integer,
@@ -55,7 +54,6 @@ def _check_common(model: Any) -> None:
         raise ValueError("direct_link is not true or false")
     if parameters["device"] is not None and not isinstance(parameters["device"], str):
         raise ValueError("device is not a text")
-    check_choice("precision", parameters["precision"], PRECISIONS)
     if check_threads(parameters["n_jobs"]) > _MOST_THREADS:
         raise ValueError("n_jobs is too large")
     seed = parameters["random_state"]

@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._class_predictions import ClassPredictions
+from scne.estimators._effort import DEFAULT_EFFORT
 from scne.estimators._learning_on import sums_are_kept
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._scne import SCNERegressor
@@ -44,12 +45,12 @@ class SCNEClassifier(ClassPredictions):
     Parameters
     ----------
     estimator : SCNRegressor or RVFLRegressor, default=None
-        The base model; None is ``SCNRegressor.tuned()``, which holds out 15 % of the rows. One that holds out none (and
-        fewer than 40 different rows) leaves probabilities to the rows of the fit itself, which know too little doubt:
-        they are then drawn towards a map of moderate slope, and are less to be trusted. Pass X_val, or a
+        The base model; None is ``SCNRegressor.tuned(effort)``, which holds out 15 % of the rows. One that holds out
+        none (and fewer than 40 different rows) leaves probabilities to the rows of the fit itself, which know too
+        little doubt: they are then drawn towards a map of moderate slope, and are less to be trusted. Pass X_val, or a
         `validation_fraction`. Its targets are the indicators: target_scaling="standard" lets rare classes count as much
         as others when nodes are searched.
-    groups, n_estimators, networks, trend, solver, decorrelation, ridge : see `SCNERegressor`
+    effort, groups, n_estimators, networks, trend, solver, decorrelation, ridge : see `SCNERegressor`
         lambda and the ridge are chosen by squared error, as there. A single network is n_estimators=1. With a
         matrix-free solver no row is judged by weights that have not seen it (see `estimator`), unless X_val is given.
     member_weights, max_iter, tol : see `SCNERegressor`
@@ -60,8 +61,6 @@ class SCNEClassifier(ClassPredictions):
     device : str or None, default=None
         Where the work is done, as for `SCNERegressor`: "cuda", "auto", "cpu", or None, which is where X lives. The map
         to probabilities is fitted on the processor, and applied where the outputs are.
-    precision : {"auto", "float32", "tf32", "float64"}, default="auto"
-        Of the products on a device (see `SCNERegressor`); probabilities are computed in float64.
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -100,8 +99,9 @@ class SCNEClassifier(ClassPredictions):
         self,
         estimator: NetworkRegressor | None = None,
         *,
+        effort: int = DEFAULT_EFFORT,
         groups: Groups = None,
-        n_estimators: int = 6,
+        n_estimators: int | None = None,
         networks: str = "across",
         trend: str = "judged",
         solver: str = "auto",
@@ -112,11 +112,11 @@ class SCNEClassifier(ClassPredictions):
         tol: float = 0.0,
         class_weight: ClassWeight = None,
         device: str | None = None,
-        precision: str = "auto",
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
+        self.effort = effort
         self.groups = groups
         self.n_estimators = n_estimators
         self.networks = networks
@@ -129,7 +129,6 @@ class SCNEClassifier(ClassPredictions):
         self.tol = tol
         self.class_weight = class_weight
         self.device = device
-        self.precision = precision
         self.n_jobs = n_jobs
         self.random_state = random_state
 

@@ -1,19 +1,21 @@
 """DNNE: the ensemble on RVFL networks."""
 
-from functools import partial
+from collections.abc import Mapping
 
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scne import SCNERegressor
 from scne.estimators.inputs._types import Groups, MemberWeights, RandomState, Ridge
+from scne.fitting import check_integer
 
 
 class DNNERegressor(SCNERegressor):
     """A decorrelated ensemble of random networks (DNNE): the ensemble of `SCNERegressor` on RVFL networks.
 
     Parameters and attributes are those of `SCNERegressor`, with the paper's defaults: one network for each group, no
-    trend. ``estimator=None`` is an ``RVFLRegressor`` without direct links. lambda is the SCNE paper's: the public DNNE
-    code of 2014 doubles it, so its 0.55 is 1.1 here.
+    trend. ``estimator=None`` is an ``RVFLRegressor`` without direct links, and there are 6 networks where there are no
+    groups: nodes that are drawn know no `effort`. lambda is the SCNE paper's: the public DNNE code of 2014 doubles it,
+    so its 0.55 is 1.1 here.
 
     Examples
     --------
@@ -24,8 +26,6 @@ class DNNERegressor(SCNERegressor):
     >>> model.score(X, np.sin(X[:, 0])) > 0.999
     True
     """
-
-    _default_estimator = partial(RVFLRegressor, direct_link=False)
 
     def __init__(
         self,
@@ -42,7 +42,6 @@ class DNNERegressor(SCNERegressor):
         max_iter: int = 100,
         tol: float = 0.0,
         device: str | None = None,
-        precision: str = "auto",
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -59,11 +58,24 @@ class DNNERegressor(SCNERegressor):
             max_iter=max_iter,
             tol=tol,
             device=device,
-            precision=precision,
             n_jobs=n_jobs,
             random_state=random_state,
         )
 
     @staticmethod
     def _paper_estimator(max_hidden: int) -> NetworkRegressor:
-        return RVFLRegressor(max_hidden, direct_link=False, ridge=0.0, scaling="min-max", target_scaling="0-1")
+        return RVFLRegressor(
+            max_hidden,
+            direct_link=False,
+            ridge=0.0,
+            scaling="min-max",
+            target_scaling="0-1",
+            precision="float64",
+        )
+
+    def _template(self) -> NetworkRegressor:
+        check_integer("n_estimators", self.n_estimators, 1)
+        return super()._template()
+
+    def _bases(self) -> Mapping[str | None, NetworkRegressor]:
+        return {None: RVFLRegressor(direct_link=False)} if self.estimator is None else super()._bases()

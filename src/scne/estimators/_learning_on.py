@@ -15,10 +15,8 @@ from scne.estimators.inputs._types import Table
 from scne.fitting import (
     MATRIX_FREE,
     MOST_ERRORS,
-    PRECISIONS,
     MemberPlan,
     WeightSettings,
-    check_choice,
     check_gram_fits,
     check_integer,
     check_real,
@@ -104,7 +102,8 @@ class LearningRegressor(FittedRegressor):
         model = self.fitted_.with_sums()
         # Rows that follow count beside those of the fit.
         batch = later_rows(self, GivenRows(X, y, sample_weight), MOST_ERRORS, 0, model.weight_scale or UNIT_SCALE)
-        engine, threads = open_engine(self.device, self.precision, self.n_jobs, X), check_threads(self.n_jobs)
+        engine = open_engine(self.device, self._template().precision, self.n_jobs, X)
+        threads = check_threads(self.n_jobs)
         self.fitted_ = updated(model, batch, forgetting, self._later_weights(), engine, threads)
         return self
 
@@ -156,7 +155,6 @@ class LearningRegressor(FittedRegressor):
         """
         check_is_fitted(self)
         check_integer("n", n, 1)
-        check_choice("precision", self.precision, PRECISIONS)
         solver = getattr(self, "solver", None)
         if str(solver) in MATRIX_FREE:
             raise ValueError(
@@ -174,8 +172,8 @@ class LearningRegressor(FittedRegressor):
             template.validation_fraction,
             seed,
             self._later_weights(),
-            self.precision,
-            open_engine(self.device, self.precision, self.n_jobs, X),
+            template.precision,
+            open_engine(self.device, template.precision, self.n_jobs, X),
             check_threads(self.n_jobs),
         )
         return self

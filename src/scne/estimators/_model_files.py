@@ -209,7 +209,7 @@ def _unfitted(record: dict[str, Any], scne_version: str) -> Any:
     if name == SINGLE_CLASSIFIER:
         weight: dict[str, Any] = {"class_weight": stored.get("class_weight")}
         network = _network("SCNRegressor", {key: stored[key] for key in stored if key != "class_weight"}, scne_version)
-        shared = {key: getattr(network, key) for key in ("device", "precision", "n_jobs", "random_state")}
+        shared = {key: getattr(network, key) for key in ("device", "n_jobs", "random_state")}
         return SCNEClassifier(network, n_estimators=1, trend="none", ridge=network.ridge, **weight, **shared)
     if name in NETWORKS:
         return _network(name, stored, scne_version)

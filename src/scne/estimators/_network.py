@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from scne.estimators._effort import FEW_ROWS, STEPS
 from scne.estimators._learning_on import LearningRegressor
 from scne.fitting import (
     LARGEST_RIDGE,
+    PRECISIONS,
     FitPlan,
     MemberPlan,
     MemoryPlan,
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 
 # Parameters of base models that are those of the whole ensemble.
-SHARED = ("scaling", "target_scaling", "validation_fraction", "search_rows")
+SHARED = ("scaling", "target_scaling", "validation_fraction", "search_rows", "precision")
 
 
 class NetworkRegressor(LearningRegressor):
@@ -47,6 +49,7 @@ class NetworkRegressor(LearningRegressor):
     ridge: float
     scaling: str
     target_scaling: str
+    precision: str
     # Rows to search on (None is all) and the share of them to hold out, where nodes are searched. Where they are drawn,
     # no rows have to be held, or to travel, for them.
     search_rows: int | None = 1
@@ -86,6 +89,7 @@ class NetworkRegressor(LearningRegressor):
         check_choice("scaling", self.scaling, INPUT_SCALINGS)
         check_choice("target_scaling", self.target_scaling, SCALINGS)
         check_real("ridge", self.ridge, below=LARGEST_RIDGE)
+        check_choice("precision", self.precision, PRECISIONS)
         check_threads(self.n_jobs)
 
     def _template(self) -> Self:
@@ -167,3 +171,15 @@ def shared_template(bases: Sequence[NetworkRegressor]) -> NetworkRegressor:
                     f"The estimators have {name}={shared!r} and {name}={mine!r}, but all networks share one {name}."
                 )
     return template
+
+
+def networks_of(effort: int, n_rows: int | None) -> int:
+    """Networks of a step of effort on this many rows; None is for rows that nobody has counted yet.
+
+    Examples
+    --------
+    >>> networks_of(3, 1_999), networks_of(3, 2_000), networks_of(3, None), networks_of(5, 100)
+    (6, 8, 8, 24)
+    """
+    step = STEPS[effort]
+    return step.networks_on_few if n_rows is not None and n_rows < FEW_ROWS else step.networks

@@ -34,7 +34,6 @@ from scne.estimators.inputs._types import RandomState, Table
 from scne.explain import Described, PermutationImportances, column_shares, paragraph, permutation_importances
 from scne.fitting import (
     BASIS_BYTES,
-    PRECISIONS,
     FitPlan,
     FittedNetworks,
     HeldOutOutputs,
@@ -42,7 +41,6 @@ from scne.fitting import (
     PredictionInterval,
     TrainingData,
     around,
-    check_choice,
     check_fixed_seed,
     check_threads,
     fit_identity,
@@ -68,7 +66,6 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
     """Base of the networks and the ensembles: a shell around `FittedNetworks`."""
 
     device: str | None
-    precision: str
     n_jobs: int | None
     random_state: RandomState
     n_features_in_: int
@@ -137,7 +134,6 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
     ) -> HeldOutOutputs | None:
         """Fit; what is said of the held-out rows, if any, from which a classifier learns."""
         template = self._template()
-        check_choice("precision", self.precision, PRECISIONS)
         seed, files = draw_seed(self.random_state), is_file_rows(given.X)
         self._check_given(given)
         if files:
@@ -149,7 +145,7 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
                 raise ValueError(f"checkpoint was passed beside a Dask collection, {words} (scne.open_rows).")
         job = logging_stages(f"{type(self).__name__}.fit")
         with job, nullcontext() if checkpoint is None else keeping(checkpoint) as kept:
-            engine = open_engine(self.device, self.precision, self.n_jobs, given.X)
+            engine = open_engine(self.device, template.precision, self.n_jobs, given.X)
             memory = None
             if files and given.X.target_names and not engine.on_device:
                 memory = self._memory_plan(given.X, engine.n_threads)

@@ -1,11 +1,13 @@
 """Stochastic configuration networks as a scikit-learn regressor."""
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.estimators._effort import DEFAULT_EFFORT, STEPS
 from scne.estimators._network import NetworkRegressor
 from scne.estimators.inputs._types import RandomState
 from scne.fitting import (
@@ -93,8 +95,8 @@ class SCNRegressor(NetworkRegressor):
         output weights are always solved on all of them.
     tuning_epochs : float, default=0
         Rounds over the rows of the search in which all nodes are moved together by gradient steps, after the search;
-        few rows get more rounds, and no more than a node for every four of them; fewer than 100 are not tuned on.
-        A node keeps its columns.
+        few rows get more rounds (100 steps for each that is asked for), and no more than a node for every four of
+        them; fewer than 100 are not tuned on. A node keeps its columns.
         0 leaves the nodes where the search found them. With tuning, held-out rows serve to choose lambda and the ridge
         of an ensemble, not a prefix of the nodes.
     device : str or None, default=None
@@ -184,13 +186,23 @@ class SCNRegressor(NetworkRegressor):
         self.random_state = random_state
 
     @classmethod
-    def tuned(cls, **settings: Any) -> Self:
+    def tuned(cls, effort: int = DEFAULT_EFFORT, **settings: Any) -> Self:
         """A network of the default ensemble: sparse nodes on ramps, tuned together after the search.
 
+        `effort`, from 1 to 5, is that of the ensemble, and sets `max_hidden` and `tuning_epochs` (docs/effort.md).
         Further settings override. docs/accuracy.md says what each of these is worth.
+
+        Examples
+        --------
+        >>> from scne import SCNRegressor
+        >>> SCNRegressor.tuned(effort=5).max_hidden, SCNRegressor.tuned(effort=5, max_hidden=80).max_hidden
+        (200, 80)
         """
+        if isinstance(effort, bool) or not isinstance(effort, Integral) or effort not in STEPS:
+            raise ValueError(f"effort is {effort!r}, but it must be a whole number from 1 to 5.")
+        step = STEPS[effort]
         recipe: dict[str, Any] = {
-            "max_hidden": 100,
+            "max_hidden": step.nodes,
             "n_candidates": 50,
             "batch_size": 2,
             "pool": "sparse",
@@ -198,7 +210,7 @@ class SCNRegressor(NetworkRegressor):
             "activation": "tanh",
             "scaling": "chosen ramps",
             "validation_fraction": 0.15,
-            "tuning_epochs": 10,
+            "tuning_epochs": step.tuning_epochs,
         }
         return cls(**{**recipe, **settings})
 
@@ -257,3 +269,17 @@ class SCNRegressor(NetworkRegressor):
     def stop_reason_(self) -> str:
         """Why the search ended."""
         return self._record.stop_reason.value
+
+
+def paper_network(max_hidden: int) -> NetworkRegressor:
+    """The base model of the paper's ensemble (see `SCNERegressor.paper`)."""
+    return SCNRegressor(
+        max_hidden,
+        criterion="paper",
+        scope_search="first",
+        ridge=0.0,
+        scaling="min-max",
+        target_scaling="0-1",
+        search_rows=None,
+        precision="float64",
+    )

@@ -1,16 +1,18 @@
 """SCNE: the ensemble on stochastic configuration networks."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Integral
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._attributes import EnsembleAttributes
+from scne.estimators._effort import DEFAULT_EFFORT
 from scne.estimators._learning_on import LearningRegressor
-from scne.estimators._network import NetworkRegressor, shared_template
-from scne.estimators._scn import SCNRegressor
+from scne.estimators._network import NetworkRegressor, networks_of, shared_template
+from scne.estimators._scn import SCNRegressor, paper_network
 from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
 from scne.estimators.inputs._groups import given_groups, warn_of_unseen
 from scne.estimators.inputs._types import Groups, MemberWeights, RandomState, Ridge, Table
@@ -53,14 +55,17 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     ----------
     estimator : SCNRegressor, RVFLRegressor, mapping of group name to one of them, or None, default=None
         The base model, for all networks or, with networks="per group", one for each group by its name; None is
-        ``SCNRegressor.tuned()``, whose nodes are tuned together after the search. Its `max_hidden`, `n_hidden` and
-        `scope` may be mappings from the groups' names as well. Its device, precision, n_jobs and random_state are not
-        used: the ensemble has its own.
+        ``SCNRegressor.tuned(effort)``, whose nodes are tuned together after the search. Its `max_hidden`, `n_hidden`
+        and `scope` may be mappings from the groups' names as well. Its device, n_jobs and random_state are not used:
+        the ensemble has its own.
+    effort : {1, 2, 3, 4, 5}, default=3
+        What `estimator` and `n_estimators` stand for where they are None: how many networks, of how many nodes, tuned
+        for how long (docs/effort.md). A base model sets its own nodes and tuning: beside one, effort must be 3.
     groups : mapping of name to columns, list of column lists, or None, default=None
         Which columns belong together, by name, pattern (``"gas_*"``), position or slice; groups may overlap. What they
         do, `networks` says. Of rows in files `scne.open_rows` knows the groups.
-    n_estimators : int, default=6
-        Networks, unless there is one for each group.
+    n_estimators : int or None, default=None
+        Networks, unless there is one for each group; None is as many as `effort` says.
     networks : {"across", "per group"}, default="across"
         With groups: "per group" gives every group a network of its own, as in the paper; of columns in no group, which
         no network sees then, a warning tells. "across" gives `n_estimators` networks that look at all columns, those in
@@ -93,8 +98,6 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         tau: iterations also stop when the ensemble error, in units of the scaled target, is below it.
     device : str or None, default=None
         Where the work is done: "cuda", "auto", "cpu", or None, which is where X lives (see `SCNRegressor`).
-    precision : {"auto", "float32", "tf32", "float64"}, default="auto"
-        Of the search, and of the sums on a device (see `SCNRegressor`).
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -149,14 +152,13 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     (True, True)
     """
 
-    _default_estimator: ClassVar[Callable[[], NetworkRegressor]] = SCNRegressor.tuned
-
     def __init__(
         self,
         estimator: NetworkRegressor | None = None,
         *,
+        effort: int = DEFAULT_EFFORT,
         groups: Groups = None,
-        n_estimators: int = 6,
+        n_estimators: int | None = None,
         networks: str = "across",
         trend: str = "judged",
         solver: str = "auto",
@@ -166,11 +168,11 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         max_iter: int = 100,
         tol: float = 0.0,
         device: str | None = None,
-        precision: str = "auto",
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
+        self.effort = effort
         self.groups = groups
         self.n_estimators = n_estimators
         self.networks = networks
@@ -182,7 +184,6 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         self.max_iter = max_iter
         self.tol = tol
         self.device = device
-        self.precision = precision
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -206,24 +207,14 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
             "tol": 1e-6,
             "networks": "per group",
             "trend": "none",
-            "precision": "float64",
         }
         return cls(**{**defaults, **settings})
 
-    @staticmethod
-    def _paper_estimator(max_hidden: int) -> NetworkRegressor:
-        return SCNRegressor(
-            max_hidden,
-            criterion="paper",
-            scope_search="first",
-            ridge=0.0,
-            scaling="min-max",
-            target_scaling="0-1",
-            search_rows=None,
-        )
+    _paper_estimator = staticmethod(paper_network)
 
     def _template(self) -> NetworkRegressor:
-        check_integer("n_estimators", self.n_estimators, 1)
+        if self.n_estimators is not None:
+            check_integer("n_estimators", self.n_estimators, 1)
         check_choice("networks", self.networks, ("across", "per group"))
         check_choice("trend", self.trend, get_args(TrendMode))
         return shared_template(list(self._bases().values()))
@@ -231,8 +222,15 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     def _bases(self) -> Mapping[str | None, NetworkRegressor]:
         """The base model of each group, by its name, or of all of them under None."""
         estimator = self.estimator
+        if estimator is None:
+            return {None: SCNRegressor.tuned(self.effort)}
+        if not isinstance(self.effort, Integral) or self.effort != DEFAULT_EFFORT:
+            raise ValueError(
+                f"effort is {self.effort!r}, but estimator was given too, and the base model sets what effort would: "
+                "pass SCNRegressor.tuned(effort=5) and n_estimators, or effort alone."
+            )
         if not isinstance(estimator, Mapping):
-            return {None: type(self)._default_estimator() if estimator is None else estimator}
+            return {None: estimator}
         if not estimator:
             raise ValueError("estimator is an empty mapping, but it must name a base model for every group.")
         return {str(name): base for name, base in estimator.items()}
@@ -256,18 +254,19 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         if plain is None:
             return
         on_cluster = given.client is not None or is_dask_collection(given.X)
-        if on_cluster or open_engine(self.device, self.precision, self.n_jobs, given.X).on_device:
+        if on_cluster or open_engine(self.device, self._template().precision, self.n_jobs, given.X).on_device:
             where = "a Dask cluster" if on_cluster else "a device"
             raise ValueError(f"solver is {self.solver!r}, which does not work on {where}; use solver={plain!r}.")
 
     def _memory_plan(self, files: "FileRows", threads: int) -> MemoryPlan:
-        across = self.networks == "across"
+        across, template = self.networks == "across", self._template()
         return plan_memory(
-            self._template()._for_group(None),
+            template._for_group(None),
             files,
-            self.n_estimators if across else len(files.groups),
+            # Rows of text files are not counted yet.
+            (self.n_estimators or networks_of(self.effort, None)) if across else len(files.groups),
             threads,
-            self.precision,
+            template.precision,
             per_group=not across,
             blended=self.trend == "judged",
         )
@@ -281,7 +280,8 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         if groups is not None and self.networks == "per group":
             warn_of_unseen(groups, data)
         if groups is None or self.networks == "across":
-            groups = all_columns(data.rows.n_columns, self.n_estimators, "network")
+            n_networks = self.n_estimators or networks_of(self.effort, data.rows.n_rows)
+            groups = all_columns(data.rows.n_columns, n_networks, "network")
         names = list(map(attrgetter("name"), groups))
         return FitPlan(
             groups,
@@ -289,16 +289,13 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
             template._scaling_plan(data, groups),
             template.validation_fraction,
             cast(TrendMode, self.trend),
-            self._weight_settings(names),
+            check_weight_settings(
+                self.solver, self.decorrelation, self.ridge, self.max_iter, self.tol, self.member_weights, names
+            ),
             seed,
-            self.precision,
+            template.precision,
             named,
             basis_bytes,
-        )
-
-    def _weight_settings(self, names: list[str]) -> WeightSettings:
-        return check_weight_settings(
-            self.solver, self.decorrelation, self.ridge, self.max_iter, self.tol, self.member_weights, names
         )
 
     def _later_weights(self) -> WeightSettings:
@@ -335,7 +332,8 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
                 raise TypeError(f"reweighted got {name!r}, but it takes only {', '.join(allowed)}.")
         model, other = self.fitted_.with_sums(), copy.copy(self)
         other.set_params(**settings)
-        other.fitted_ = reweighted(model, other._weight_settings(list(self.groups_)))
+        asked = {name: getattr(other, name) for name in allowed}
+        other.fitted_ = reweighted(model, check_weight_settings(**asked, names=list(self.groups_)))
         return other
 
     def predict_members(self, X: Table) -> Array:

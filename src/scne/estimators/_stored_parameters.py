@@ -9,6 +9,7 @@ from typing import Any
 
 from scne.estimators._network import SHARED
 from scne.estimators._rvfl import RVFLRegressor
+from scne.estimators._scn import SCNRegressor
 from scne.fitting import MATRIX_FREE
 
 # One network for classes, which is an ensemble of one now.
@@ -22,7 +23,7 @@ _GONE_OF_NETWORKS = (
     "pool_rows",
     "search_dtype",
 )
-_GONE_OF_ENSEMBLES = ("step_tol", "scaling", "target_scaling", "matrix_free")
+_GONE_OF_ENSEMBLES = ("step_tol", "scaling", "target_scaling", "matrix_free", "precision")
 
 
 def present_network(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,6 +65,9 @@ def present_ensemble(name: str, base: Any, stored: Mapping[str, Any]) -> tuple[A
         parameters["networks"] = "per group" if plain else "across"
     if parameters.get("trend", "auto") == "auto":
         parameters["trend"] = "none" if plain else "judged"
+    if base is None and not _is_called(stored.get("precision", "auto"), "auto"):
+        # Which the default base model now has in the place of the ensemble.
+        base = RVFLRegressor(direct_link=False) if name == "DNNERegressor" else SCNRegressor.tuned()
     bases = list(base.values()) if isinstance(base, Mapping) else [] if base is None else [base]
     for key in SHARED:
         holders = [one for one in bases if hasattr(one, key)]

@@ -44,13 +44,11 @@ def _hidden_outputs(n_rows: int, members: int, most: int, seed: int) -> tuple[tu
     inputs = (inputs - inputs.min(axis=0)) / np.ptp(inputs, axis=0)
     target = (target - target.min()) / np.ptp(target)
     groups = {f"network {m + 1}": [0, 1] for m in range(members)}
-    model = paper_ensemble(
-        "SCNE", groups, [most] * members, [None] * members, seed, decorrelation=0.1, precision="float64"
-    )
+    model = paper_ensemble("SCNE", groups, [most] * members, [None] * members, seed, decorrelation=0.1)
     assert isinstance(model.estimator, dict)
     for base in model.estimator.values():
         # Nothing but the number of nodes may end the search, though the set is easy to learn.
-        base.set_params(tol=0.0)
+        base.set_params(tol=0.0, precision="float64")
     model.fit(inputs, target)
     return tuple(member.layer.outputs(inputs) for member in model.members_), target
 

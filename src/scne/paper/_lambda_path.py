@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.estimators import SCNERegressor
+from scne.estimators import DEFAULT_EFFORT, SCNERegressor, networks_of
 from scne.ncl import decorrelation_limit, default_decorrelations, lambda_path
 from scne.paper._data import PaperRows, load_rows
 from scne.paper._ensembles import table_settings
@@ -196,7 +196,7 @@ def experiment(dataset: str) -> Experiment:
             "ridges": [RIDGE, DEMONSTRATION_RIDGE],
             "lambdas": 13 if quick else 49,
             # For a quick look two networks instead of the default's own number.
-            "default_networks": 2 if quick else SCNERegressor().n_estimators,
+            "default_networks": 2 if quick else networks_of(DEFAULT_EFFORT, None),
         },
         unit=_unit,
         assemble=_assemble,
