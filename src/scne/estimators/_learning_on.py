@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._regressor import FittedRegressor, draw_seed
-from scne.estimators.inputs._data import GivenRows
+from scne.estimators.inputs._data import GivenRows, is_plain
 from scne.estimators.inputs._later_rows import later_rows
 from scne.estimators.inputs._types import Table
 from scne.fitting import (
@@ -102,7 +102,9 @@ class LearningRegressor(FittedRegressor):
         model = self.fitted_.with_sums()
         # Rows that follow count beside those of the fit.
         batch = later_rows(self, GivenRows(X, y, sample_weight), MOST_ERRORS, 0, model.weight_scale or UNIT_SCALE)
-        engine = open_engine(self.device, self._template().precision, self.n_jobs, X)
+        # Sums on the processor are float64; a device asks the base model.
+        precision = "auto" if self.device is None and is_plain(X) else self._template().precision
+        engine = open_engine(self.device, precision, self.n_jobs, X)
         threads = check_threads(self.n_jobs)
         self.fitted_ = updated(model, batch, forgetting, self._later_weights(), engine, threads)
         return self
