@@ -136,6 +136,7 @@ def test_version_and_help(tmp_path):
     assert "--quick" in run("demo", "--help", cwd=tmp_path).stdout
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal(tmp_path):
     seen = seen_on_terminal([*SCNE, "demo", "--quick"], tmp_path, COLUMNS="80", **ONE_THREAD)
     for stage in (b"building pollutants", b"building weather", b"building calendar", b"walking along lambda"):

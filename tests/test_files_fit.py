@@ -141,7 +141,7 @@ def run(*arguments, cwd, check=True):
     return finished
 
 
-FIT = ("--target", "y", "--ignore", "number", "--nodes", 8, "--search-rows", 2_000)
+FIT = ("--target", "y", "--ignore", "number", "--nodes", 8, "--search-rows", 2_000, "--tuning", 1)
 
 
 @pytest.fixture(scope="module")

@@ -342,6 +342,7 @@ def run(*arguments, cwd):
 
 def test_the_command_writes_the_ends_of_the_intervals(folder, tmp_path):
     fit = ["fit", folder / "train.parquet", "--target", "u", "--target", "v", "--ignore", "key", "--nodes", "10"]
+    fit += ["--networks", "2", "--tuning", "1"]
     finished = run(*fit, "--validation", "0.4", "--out", "m.scne", cwd=tmp_path)
     assert finished.returncode == 0, finished.stderr
     predict = ["predict", "m.scne", folder / "new.parquet", "--key", "key"]

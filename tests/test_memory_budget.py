@@ -59,6 +59,7 @@ def spoilt(path):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux for the peak")
+@pytest.mark.slow
 def test_a_process_keeps_to_its_budget(tmp_path):
     path = write(tmp_path / "wide.parquet", 12_000, 250, 3_000)
     budget = 200

@@ -102,9 +102,13 @@ def test_held_out_rows_choose_many_ramps_for_fine_detail(fine_fit):
     assert "comparing kinds of networks" in stages
 
 
-def test_held_out_rows_do_not_choose_many_ramps_for_a_smooth_function():
-    X, y = table("smooth")
-    sizes = n_features(quick(n_estimators=8).fit(X, y))
+@pytest.fixture(scope="module")
+def smooth_model():
+    return quick(n_estimators=8).fit(*table("smooth"))
+
+
+def test_held_out_rows_do_not_choose_many_ramps_for_a_smooth_function(smooth_model):
+    sizes = n_features(smooth_model)
     assert sizes[:4] == [36, 36, 132, 20]
     assert 132 not in sizes[4:]
 
@@ -153,6 +157,7 @@ def test_a_fit_that_was_stopped_resumes_to_the_same_bits(fine_fit, tmp_path, sta
     assert np.array_equal(resumed.predict(X[:50]), fine_fit[0].predict(X[:50]))
 
 
+@pytest.mark.slow
 def test_rows_that_the_user_holds_out_choose_too():
     X, y = table("fine", 3_000)
     base = SCNRegressor.tuned(max_hidden=30, tuning_epochs=4, validation_fraction=None)
@@ -160,11 +165,10 @@ def test_rows_that_the_user_holds_out_choose_too():
     assert n_features(model)[4:] == [132] * 4
 
 
-def test_a_model_of_several_kinds_comes_back_from_its_file(tmp_path):
-    X, y = table("smooth")
-    model = quick(n_estimators=8).fit(X, y)
-    model.save(tmp_path / "kinds.scne")
-    assert np.array_equal(scne.load(tmp_path / "kinds.scne").predict(X[:40]), model.predict(X[:40]))
+def test_a_model_of_several_kinds_comes_back_from_its_file(smooth_model, tmp_path):
+    X = table("smooth")[0][:40]
+    smooth_model.save(tmp_path / "kinds.scne")
+    assert np.array_equal(scne.load(tmp_path / "kinds.scne").predict(X), smooth_model.predict(X))
 
 
 def test_a_layer_shares_its_scaling_with_those_of_its_kind(fine_fit):

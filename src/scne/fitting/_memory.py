@@ -18,7 +18,7 @@ _GRAM_BYTES = 1 << 24
 _MOST_RAMPS, _FINE_RAMPS, _MOST_FINE_RAMPS = 256, 32, 512
 # Interpreter, buffers of threads, and what allocators keep between two requests: shares of all, more of texts, and of
 # what was read.
-_BASE_BYTES, _KEPT_SHARE, _KEPT_OF_TEXTS, _KEPT_OF_READING = 40e6, 0.05, 0.15, 0.5
+_BASE_BYTES, _KEPT_SHARE, _KEPT_OF_TEXTS, _KEPT_OF_FOOTER, _KEPT_OF_PIECE = 40e6, 0.05, 0.22, 0.2, 0.5
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class FitShape:
 def needed_bytes(shape: FitShape, rows: int, threads: int) -> float:
     """Memory of a fit with so many rows in the search, on so many threads: that of its largest stage."""
     kept = _KEPT_SHARE + (_KEPT_OF_TEXTS if shape.level_bytes else 0.0)
-    left_over = _KEPT_OF_READING * (shape.footer_bytes + shape.piece_bytes) + _BASE_BYTES
+    left_over = _KEPT_OF_FOOTER * shape.footer_bytes + _KEPT_OF_PIECE * shape.piece_bytes + _BASE_BYTES
     return (1 + kept) * max(stage_bytes(shape, rows, threads).values()) + left_over
 
 

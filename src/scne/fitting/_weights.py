@@ -35,8 +35,8 @@ _log = logging.getLogger("scne")
 RELATIVE_RIDGES = np.array([1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 100.0])
 # Mean squared errors that differ by less are taken as equal, and the more cautious choice wins.
 SCORE_SLACK = 0.005
-# Up to this many nodes one thread solves nearly as fast as several, which wait for each other on a busy machine, and the
-# bits do not depend on how many threads BLAS has.
+# Up to this many nodes one thread solves nearly as fast as several, which wait for each other on a busy machine, and
+# the bits do not depend on how many threads BLAS has.
 SERIAL_NODES = 5_000
 # Iterations stop when what the weights produce moves by less than this, relatively.
 STEP_TOL = 1e-8
