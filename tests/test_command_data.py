@@ -63,6 +63,7 @@ def data(server, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_fetch_takes_the_place_that_works_and_list_says_so(data, server, tmp_path):
     fetched = data("fetch", "year")
     assert fetched.returncode == 0, fetched.stderr

@@ -340,6 +340,7 @@ def run(*arguments, cwd):
     )
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_ends_of_the_intervals(folder, tmp_path):
     fit = ["fit", folder / "train.parquet", "--target", "u", "--target", "v", "--ignore", "key", "--nodes", "10"]
     fit += ["--networks", "2", "--tuning", "1"]

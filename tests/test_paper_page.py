@@ -403,6 +403,7 @@ def test_a_folder_without_results_is_named(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_same_results_same_bytes(tmp_path: Path) -> None:
     (tmp_path / "ensembles-year.json").write_text(json.dumps(ensembles_year()), encoding="utf-8")
     html = paper_page(read_results(tmp_path), KNOWN).html()
@@ -415,6 +416,7 @@ def scne(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_page_and_names_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "scne-paper").mkdir()
     content = result("ensembles-year")

@@ -30,7 +30,7 @@ from scne.networks import (
     uniform_pool,
 )
 from scne.passes import DeviceEngine, ThreadEngine
-from scne.rows import ArrayRows, ColumnScaling, FeatureGroup, InputScaling
+from scne.rows import ArrayRows, ColumnScaling, FeatureGroup, InputScaling, is_numpy
 
 if TYPE_CHECKING:
     from scne.fitting._fit import BuildingSite
@@ -301,7 +301,8 @@ def _tuned(
     if kept is not None:
         return kept
     # Steps of a few hundred rows each: the processor takes them, wherever the rows are.
-    rows, nodes = rows.in_numpy(), np.vstack([found.weights, found.biases])
+    rows = rows if is_numpy(rows.inputs) else rows.in_numpy()
+    nodes = np.vstack([found.weights, found.biases])
     view = site.uncorrelated(rows) if plan.uncorrelated else None
     weights = tune_nodes(
         rows if view is None else view.rows,

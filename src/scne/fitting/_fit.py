@@ -2,11 +2,11 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from contextvars import Context, copy_context
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
-from operator import attrgetter, itemgetter
+from operator import attrgetter, call, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +22,10 @@ from scne.fitting._output_rows import output_rows
 from scne.fitting._plan import FitPlan, MemberPlan
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import blended, learn_trend, without_trend
-from scne.fitting._weights import SplitSystems, least_held_out_error, solve_again, solve_weights
-from scne.ncl import EnsembleSystem
+from scne.fitting._weights import RELATIVE_RIDGES, SplitSystems, solve_again, solve_weights
+from scne.ncl import EnsembleSystem, choose
 from scne.networks import ChosenNodes, HiddenLayer, SearchRows, Uncorrelated, prepare_search, uncorrelated
-from scne.passes import ClusterRows, Engine, ThreadEngine
+from scne.passes import ClusterRows, Engine, ThreadEngine, single_threaded_blas
 from scne.rows import (
     ArrayRows,
     ColumnScaling,
@@ -159,7 +159,9 @@ def build_members(plan: FitPlan, site: "BuildingSite") -> tuple[Member, ...]:
         system = ensemble_system(site.rows, [member.layer], site.target_scaling, site.engine, stage=TRIAL_STAGE)
         split = site.split(system, [member.layer])
         assert split is not None
-        errors.append(least_held_out_error(split))
+        ridges = float(np.trace(split.fitted.gram)) / split.fitted.n_nodes * RELATIVE_RIDGES
+        with single_threaded_blas():
+            errors.append(choose(split.fitted, list(ridges), [0.0], held_out=split.held_out).scores.min())
     best, others = kinds[int(np.argmin(errors))], groups[len(kinds) :]
     return tried + _built((best,) * len(others), others, site, len(kinds))
 
@@ -181,15 +183,11 @@ def _built(
         return tuple(members)
     alone = replace(site, engine=ThreadEngine(1))
 
-    def build(task: tuple[Context, int]) -> Member:
-        # Whoever listens to this thread's progress listens to that of the others too.
-        context, place = task
-        return context.run(networks[place].build, groups[place], first + place, alone)
-
     tasks = []
-    for place in range(len(groups)):
-        tasks.append((copy_context(), place))
-    return tuple(site.engine.map(build, iter(tasks)))
+    for place, (network, group) in enumerate(zip(networks, groups, strict=True), first):
+        # Whoever listens to this thread's progress listens to that of the others too.
+        tasks.append(partial(copy_context().run, network.build, group, place, alone))
+    return tuple(site.engine.map(call, iter(tasks)))
 
 
 @dataclass(frozen=True)

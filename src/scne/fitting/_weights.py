@@ -172,13 +172,6 @@ def solve_weights(
     return SolvedWeights(solution, decorrelation, ridge, choice, settings.member_weights)
 
 
-def least_held_out_error(split: SplitSystems) -> float:
-    """The least mean squared error on held-out rows that a ridge gives a network by itself."""
-    ridges = float(np.trace(split.fitted.gram)) / split.fitted.n_nodes * RELATIVE_RIDGES
-    with single_threaded_blas():
-        return float(choose(split.fitted, list(ridges), [0.0], held_out=split.held_out).scores.min())
-
-
 def solve_again(system: EnsembleSystem, settings: WeightSettings, solved: SolvedWeights) -> NDArray[np.float64]:
     """Weights (L, q) on other rows, with the lambda, the ridges and the solver that gave `solved`."""
     solver = make_solver(solved.solution.solver, max_iter=settings.max_iter, tol=settings.tol, step_tol=STEP_TOL)

@@ -281,7 +281,7 @@ def prepare_search(
         float(weights[n_training:].sum()),
         scaling.feature_columns,
         keys=partial(_keys_of, rows, columns, kept),
-        n_given=scaling.n_columns,
+        n_given=len(columns),
     )
 
 
@@ -333,5 +333,5 @@ def _prepared_on_device(
         sum(sums[1:]),
         scaling.feature_columns,
         keys=partial(_keys_of, rows, columns, kept),
-        n_given=scaling.n_columns,
+        n_given=len(columns),
     )
