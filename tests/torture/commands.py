@@ -228,6 +228,7 @@ def state_machine(tally: Tally, folder: Path) -> None:
     """Kills, changes and resumes in any order, found and shrunk by Hypothesis."""
     from hypothesis import HealthCheck, Phase, seed, settings
     from hypothesis import strategies as st
+    from hypothesis.errors import Flaky
     from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
     base = make_folder(folder / "machine")
@@ -304,6 +305,10 @@ def state_machine(tally: Tally, folder: Path) -> None:
         )
     except TimeIsUp:
         pass
+    except Flaky:
+        # A case that is run again after the time is up ends sooner than it did.
+        if tally.has_time():
+            raise
     except AssertionError as error:
         tally.problem(
             "machine", f"seed {tally.options.seed}", f"{error}\n" + "\n".join(getattr(error, "__notes__", []))
