@@ -112,7 +112,6 @@ def fit_command(
     from scne.cli._progress import progress_bars
     from scne.disk import check_output
     from scne.estimators import (
-        DEFAULT_EFFORT,
         SCNEClassifier,
         SCNERegressor,
         SCNRegressor,
@@ -147,10 +146,7 @@ def fit_command(
         ensemble = SCNEClassifier if classify or labels is not None else SCNERegressor
         model = ensemble(base, networks="per group", trend="judged", device=device, random_state=seed)
         if not per_group:
-            if networks is None and effort != DEFAULT_EFFORT:
-                networks = networks_of(effort, None)
-            # How many the default step takes depends on the rows, which the fit counts.
-            model.set_params(networks="across", n_estimators=networks)
+            model.set_params(networks="across", n_estimators=networks or networks_of(effort))
         _fit_and_save(model, rows, out, checkpoint, dask)
         seconds = time.perf_counter() - started
         regressor = model.regressor_ if isinstance(model, SCNEClassifier) else model

@@ -13,8 +13,6 @@ class Step:
     ----------
     networks : int
         Networks of the ensemble, unless it says how many itself.
-    networks_on_few : int
-        The same where the rows are fewer than `FEW_ROWS`.
     nodes : int
         The most hidden nodes of each network.
     tuning_epochs : float
@@ -22,20 +20,28 @@ class Step:
     """
 
     networks: int
-    networks_on_few: int
     nodes: int
     tuning_epochs: float
 
 
 DEFAULT_EFFORT = 3
-# With fewer rows the default step takes fewer networks.
-FEW_ROWS = 2_000
 STEPS: Mapping[int, Step] = MappingProxyType(
     {
-        1: Step(2, 2, 30, 3),
-        2: Step(4, 4, 60, 5),
-        DEFAULT_EFFORT: Step(8, 6, 100, 10),
-        4: Step(16, 16, 150, 20),
-        5: Step(24, 24, 200, 40),
+        1: Step(2, 30, 3),
+        2: Step(4, 60, 5),
+        DEFAULT_EFFORT: Step(8, 100, 10),
+        4: Step(16, 150, 20),
+        5: Step(24, 200, 40),
     }
 )
+
+
+def networks_of(effort: int) -> int:
+    """Networks of a step of effort.
+
+    Examples
+    --------
+    >>> networks_of(3), networks_of(5)
+    (8, 24)
+    """
+    return STEPS[effort].networks

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from scne.estimators._effort import FEW_ROWS, STEPS
 from scne.estimators._learning_on import LearningRegressor
 from scne.fitting import (
     LARGEST_RIDGE,
@@ -171,15 +170,3 @@ def shared_template(bases: Sequence[NetworkRegressor]) -> NetworkRegressor:
                     f"The estimators have {name}={shared!r} and {name}={mine!r}, but all networks share one {name}."
                 )
     return template
-
-
-def networks_of(effort: int, n_rows: int | None) -> int:
-    """Networks of a step of effort on this many rows; None is for rows that nobody has counted yet.
-
-    Examples
-    --------
-    >>> networks_of(3, 1_999), networks_of(3, 2_000), networks_of(3, None), networks_of(5, 100)
-    (6, 8, 8, 24)
-    """
-    step = STEPS[effort]
-    return step.networks_on_few if n_rows is not None and n_rows < FEW_ROWS else step.networks

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Self, cast, get_args
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._attributes import EnsembleAttributes
-from scne.estimators._effort import DEFAULT_EFFORT
+from scne.estimators._effort import DEFAULT_EFFORT, networks_of
 from scne.estimators._learning_on import LearningRegressor
-from scne.estimators._network import NetworkRegressor, networks_of, shared_template
+from scne.estimators._network import NetworkRegressor, shared_template
 from scne.estimators._scn import SCNRegressor, paper_network
 from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
 from scne.estimators.inputs._groups import given_groups, warn_of_unseen
@@ -263,8 +263,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         return plan_memory(
             template._for_group(None),
             files,
-            # Rows of text files are not counted yet.
-            (self.n_estimators or networks_of(self.effort, None)) if across else len(files.groups),
+            (self.n_estimators or networks_of(self.effort)) if across else len(files.groups),
             threads,
             template.precision,
             per_group=not across,
@@ -280,7 +279,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         if groups is not None and self.networks == "per group":
             warn_of_unseen(groups, data)
         if groups is None or self.networks == "across":
-            n_networks = self.n_estimators or networks_of(self.effort, data.rows.n_rows)
+            n_networks = self.n_estimators or networks_of(self.effort)
             groups = all_columns(data.rows.n_columns, n_networks, "network")
         names = list(map(attrgetter("name"), groups))
         return FitPlan(

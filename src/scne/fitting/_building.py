@@ -48,6 +48,8 @@ _TUNING_STREAM = 1 << 32
 
 # Kinds of networks are tried from so many rows on: held-out shares of fewer choose by chance.
 FEWEST_TO_CHOOSE = 2_000
+# On fewer rows networks that are tuned for so many rounds are built again, on all rows, once the choices are made.
+FEWEST_TO_BUILD_ONCE, LEAST_EPOCHS_TO_REPEAT = 2_000, 10.0
 # Ramps of a column that has few and of one that has many, and the most of all columns together.
 COARSE_RAMPS, FINE_RAMPS, MOST_FINE_RAMPS = 4, 32, 512
 
@@ -81,6 +83,10 @@ class NetworkPlan:
     def largest_layer(self, n_columns: int) -> int:
         """The most outputs that a hidden layer on `n_columns` can have."""
         return self.search.max_hidden + (n_columns if self.search.direct_link else 0)
+
+    def repeats(self, n_rows: int) -> bool:
+        """Whether tuned nodes miss the rows that were held out: a share of few rows tells a lot."""
+        return n_rows < FEWEST_TO_BUILD_ONCE and self.tuning_epochs >= LEAST_EPOCHS_TO_REPEAT
 
     def dtype(self, site: "BuildingSite") -> np.dtype:
         """The type of numbers of the search."""
@@ -151,7 +157,7 @@ class NetworkPlan:
             tuned = tuned if view is None else list(map(view.nodes_off, tuned))
             for m, weights in enumerate(tuned, first):
                 if site.checkpoint:
-                    site.checkpoint.save(f"tuned-{m}", {"weights": weights})
+                    site.checkpoint.save(f"tuned-{m}{site.ending}", {"weights": weights})
         return tuple(
             _member(self, group, scaling, one, nodes) for group, one, nodes in zip(groups, found, tuned, strict=True)
         )
@@ -200,6 +206,10 @@ class DrawnPlan:
     def largest_layer(self, n_columns: int) -> int:
         """The outputs of a hidden layer on `n_columns`."""
         return self.n_hidden + (n_columns if self.direct_link else 0)
+
+    def repeats(self, n_rows: int) -> bool:
+        """No: nodes that are drawn miss no row."""
+        return False
 
     def build(self, group: FeatureGroup, index: int, site: "BuildingSite") -> Member:
         """Draw the nodes of network `index`."""
@@ -275,7 +285,7 @@ def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: 
         settings = replace(settings, max_hidden=min(settings.max_hidden, most))
     elif plan.pool_rows is not None:
         rows = rows.first_training(plan.pool_rows)
-    stage = f"network-{index}"
+    stage = f"network-{index}{site.ending}"
     kept = site.checkpoint.load(stage, _nodes_form(rows.n_columns)) if site.checkpoint else None
     found = build_network(
         rows,
@@ -315,7 +325,7 @@ def _tuned(
     )
     weights = weights if view is None else view.nodes_off(weights)
     if site.checkpoint:
-        site.checkpoint.save(f"tuned-{index}", {"weights": weights})
+        site.checkpoint.save(f"tuned-{index}{site.ending}", {"weights": weights})
     return weights
 
 
@@ -327,5 +337,9 @@ def _nodes_form(n_columns: int) -> dict[str, Form]:
 def _kept_weights(site: "BuildingSite", index: int, found: BuiltNetwork) -> NDArray[np.float64] | None:
     """The tuned weights (d + 1, L) of a network, where a checkpoint has them."""
     shape = found.weights.shape[0] + 1, found.weights.shape[1]
-    kept = site.checkpoint.load(f"tuned-{index}", {"weights": ("float64", *shape)}) if site.checkpoint else None
+    kept = (
+        site.checkpoint.load(f"tuned-{index}{site.ending}", {"weights": ("float64", *shape)})
+        if site.checkpoint
+        else None
+    )
     return None if kept is None else kept["weights"]

@@ -23,7 +23,7 @@ from scne.fitting._plan import FitPlan, MemberPlan
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import blended, learn_trend, without_trend
 from scne.fitting._weights import RELATIVE_RIDGES, SplitSystems, solve_again, solve_weights
-from scne.ncl import EnsembleSystem, choose
+from scne.ncl import EnsembleSystem, OutputRows, choose
 from scne.networks import ChosenNodes, HiddenLayer, SearchRows, Uncorrelated, prepare_search, uncorrelated
 from scne.passes import ClusterRows, Engine, ThreadEngine, single_threaded_blas
 from scne.rows import (
@@ -93,14 +93,10 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
             free = matrix_free_system(data.rows, layers, site.target_scaling, engine, plan.basis_bytes)
             solved = solve_weights(free, settings)
         else:
-            system = ensemble_system(data.rows, layers, site.target_scaling, engine, checkpoint)
+            system, rows = _sums(plan, data, layers, site, checkpoint)
             if data.encoder is not None:
                 release_memory()
             split = site.split(system, layers)
-            # Networks without a ridge are solved from H: H_m'H_m sees half of the digits.
-            rows = None
-            if not isinstance(settings.ridge, str) and not settings.ridge.all():
-                rows = output_rows(data.rows, layers, site.target_scaling, engine, plan.basis_bytes)
     if system is not None:
         # Choose lambda and r, and solve. Outside the engine BLAS has its threads back: this is dense algebra.
         solved = solve_weights(system, settings, split, rows)
@@ -116,6 +112,15 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         if blend.trend is not None:
             part = FittedTrend("blended", blend.trend, blend.share, target_scaling.shift)
         target_scaling, held_out, line = blend.target_scaling, blend.held_out, blend.line
+    if split is not None and held_out_places is not None and plan.repeats(data.search.n_rows):
+        # What was chosen without the held-out rows holds for networks that have seen them too.
+        with engine:
+            members = _built(plan.networks, plan.groups, site.with_all_rows())
+            system, rows = _sums(plan, data, list(map(attrgetter("layer"), members)), site)
+        again = solve_weights(
+            system, replace(settings, decorrelation=solved.decorrelation, ridge=solved.ridge), rows=rows
+        )
+        solved, split = replace(again, choice=solved.choice), None
 
     errors = None
     if held_out is not None:
@@ -143,6 +148,20 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         held_out_errors=None if held_out is None else held_out_errors(held_out, searched, fitted_places, line),
     )
     return Fit(networks, held_out)
+
+
+def _sums(
+    plan: FitPlan,
+    data: TrainingData,
+    layers: Sequence[HiddenLayer],
+    site: "BuildingSite",
+    checkpoint: Checkpoint | None = None,
+) -> tuple[EnsembleSystem, OutputRows | None]:
+    """G, g and y'y over all rows, and the rows of H where a network has no ridge: H_m'H_m sees half of the digits."""
+    system = ensemble_system(data.rows, layers, site.target_scaling, site.engine, checkpoint)
+    if isinstance(plan.weights.ridge, str) or plan.weights.ridge.all():
+        return system, None
+    return system, output_rows(data.rows, layers, site.target_scaling, site.engine, plan.basis_bytes)
 
 
 def build_members(plan: FitPlan, site: "BuildingSite") -> tuple[Member, ...]:
@@ -216,6 +235,8 @@ class BuildingSite:
         Memory for the orthonormal basis of a search; one that does not fit is computed again and again.
     ramps : callable or None
         Gives the scaling with another number of ramps for each column.
+    ending : str
+        Of the names under which a checkpoint keeps what is built here.
     """
 
     rows: ArrayRows
@@ -230,6 +251,7 @@ class BuildingSite:
     precision: str = "auto"
     basis_bytes: float = BASIS_BYTES
     ramps: Callable[[int], InputScaling] | None = field(default=None, repr=False)
+    ending: str = ""
     _scalings: dict[Any, InputScaling] = field(default_factory=dict, repr=False)
     _prepared: dict[Any, tuple[InputScaling, SearchRows]] = field(default_factory=dict, repr=False)
     _uncorrelated: dict[int, tuple[SearchRows, Uncorrelated]] = field(default_factory=dict, repr=False)
@@ -269,6 +291,10 @@ class BuildingSite:
                 self._uncorrelated.clear()
                 self._uncorrelated[id(rows)] = rows, uncorrelated(rows)
             return self._uncorrelated[id(rows)][1]
+
+    def with_all_rows(self) -> "BuildingSite":
+        """The same site, without rows that are held out."""
+        return replace(self, held_out_places=None, ending="-again", _scalings={}, _prepared={}, _uncorrelated={})
 
     def keep(self, stage: str, nodes: ChosenNodes) -> None:
         """Keep a network's nodes now and then."""

@@ -196,7 +196,7 @@ def experiment(dataset: str) -> Experiment:
             "ridges": [RIDGE, DEMONSTRATION_RIDGE],
             "lambdas": 13 if quick else 49,
             # For a quick look two networks instead of the default's own number.
-            "default_networks": 2 if quick else networks_of(DEFAULT_EFFORT, None),
+            "default_networks": 2 if quick else networks_of(DEFAULT_EFFORT),
         },
         unit=_unit,
         assemble=_assemble,
