@@ -12,7 +12,13 @@ from scne.estimators._leaving import Leaving
 from scne.estimators._scne import SCNERegressor
 from scne.estimators._scores import scored
 from scne.estimators.inputs._complete_files import complete_files
-from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
+from scne.estimators.inputs._data import (
+    AnyTable,
+    GivenRows,
+    check_prediction_inputs,
+    is_dask_collection,
+    is_file_rows,
+)
 from scne.estimators.inputs._known_files import file_outputs, opened, predict_batches
 from scne.estimators.inputs._labelled import KnownClasses, check_label_column, label_codes, later_labelled_rows
 from scne.estimators.inputs._labels import labels_like
@@ -35,7 +41,7 @@ if TYPE_CHECKING:
     from scne.rows import Encoder, FileRows
 
 
-class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
+class ClassPredictions(Leaving, AnyTable, ClassifierMixin, BaseEstimator):
     """A fitted regressor on indicators of classes, and a map from its outputs to probabilities."""
 
     device: str | None
@@ -249,13 +255,6 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
             right += float(found.weights @ hits)
             total += float(found.weights.sum())
         return right / total if total else float("nan")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = True
-        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "probability_map_")

@@ -18,6 +18,7 @@ from scne.estimators._leaving import Leaving
 from scne.estimators._scores import ScoredRegressor
 from scne.estimators.inputs._complete_files import complete_files
 from scne.estimators.inputs._data import (
+    AnyTable,
     GivenRows,
     all_or_nothing,
     check_prediction_inputs,
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
     from scne.rows import FileRows
 
 
-class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMixin, BaseEstimator, ABC):
+class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, AnyTable, MultiOutputMixin, BaseEstimator, ABC):
     """Base of the networks and the ensembles: a shell around `FittedNetworks`."""
 
     device: str | None
@@ -331,13 +332,6 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
         from scne.models import export_plan
 
         return export_plan(self.fitted_, type(self).__name__, interval)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = True
-        return tags
 
 
 def draw_seed(random_state: RandomState) -> int:

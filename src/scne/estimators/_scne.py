@@ -281,7 +281,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
             warn_of_unseen(groups, data)
         if groups is None or self.networks == "across":
             n_networks = self.n_estimators or networks_of(self.effort, data.rows.n_rows)
-            groups = all_columns(data.rows.n_columns, n_networks, "network")
+            groups = all_columns(data.rows.n_columns, n_networks)
         names = list(map(attrgetter("name"), groups))
         return FitPlan(
             groups,

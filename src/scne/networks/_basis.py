@@ -8,6 +8,7 @@ A ridge r is one more row for each node, with sqrt(r) in the node's column and a
 on the longer columns is the ridge fit, R'R = H'H + r I, and the residual on the data rows is that of the ridge fit.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -18,7 +19,7 @@ from scipy.linalg import solve_triangular
 
 from scne.networks._layer import Activation
 from scne.networks._search_rows import SearchRows
-from scne.passes import Engine, PoolBlock, PoolSums, score_pool
+from scne.passes import Engine, PoolBlock, PoolSums, added, score_pool
 from scne.rows import Array, cast, device_of, is_numpy, like, namespace_of, to_numpy
 
 # One projection leaves errors of the size of the vector's own rounding errors. While the vector keeps a thirtieth of
@@ -70,10 +71,11 @@ class Resolution(NamedTuple):
     ties: float
 
 
-def resolution(precision: str) -> Resolution:
-    """Of a search in "float32" or "float64"."""
-    eps = float(np.finfo(precision).eps)
-    return Resolution(eps**0.75, float(np.sqrt(eps)))
+# Of a search in either precision.
+RESOLUTIONS = {
+    precision: Resolution(float(np.finfo(precision).eps) ** 0.75, math.sqrt(np.finfo(precision).eps))
+    for precision in ("float32", "float64")
+}
 
 
 def residual_squares(residual: Array, n_training: int, part: slice) -> NDArray[np.float64]:
@@ -134,7 +136,7 @@ class GrowingBasis(Basis):
         self.rows, self.activation, self.engine, self.ridge = rows, activation, engine, ridge
         self.size = 0
         self.precision = str(rows.inputs.dtype).rpartition(".")[2]
-        self.resolution = resolution(self.precision)
+        self.resolution = RESOLUTIONS[self.precision]
         # Squares below the smallest normal number are rounded to multiples of its last bit, or to zero, so a candidate
         # with a smaller mean square than that would be ranked by roundings.
         self._least_square = rows.n_training * float(np.finfo(self.precision).tiny)
@@ -179,7 +181,7 @@ class GrowingBasis(Basis):
             )
             return score_pool(block, weights, self.activation.core, with_gram)
 
-        sums = self.engine.reduce(kernel, self._training, PoolSums.added)
+        sums = self.engine.reduce(kernel, self._training, added)
         sums.squares[sums.squares < self._least_square] = 0.0
         if not with_projections:
             return sums

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -58,12 +58,6 @@ class PoolSums(NamedTuple):
     squares: NDArray[np.float64]
     projections: NDArray[np.float64]
     gram: NDArray[np.float64]
-
-    def added(self, other: "PoolSums") -> "PoolSums":
-        """Sums over both sets of rows (in place: the left operand is used up)."""
-        for mine, others in zip(self, other, strict=True):
-            mine += others
-        return self
 
 
 @dataclass(frozen=True)
@@ -178,18 +172,22 @@ class SystemSums(NamedTuple):
     target_square: NDArray[np.float64]
     weight: NDArray[np.float64]
 
-    def added(self, other: "SystemSums") -> "SystemSums":
-        """Sums over both sets of rows (in place: the left operand is used up)."""
-        for mine, others in zip(self, other, strict=True):
-            mine += others
-        return self
-
     def in_numpy(self) -> "SystemSums":
         """The same sums in this process's own memory, free to be added to."""
         sums = []
         for values in self:
             sums.append(np.require(to_numpy(values), requirements="W"))
         return SystemSums(*sums)
+
+
+Sums = TypeVar("Sums", PoolSums, SystemSums)
+
+
+def added(total: Sums, part: Sums) -> Sums:
+    """Sums over both sets of rows; `total` is added to in place, and used up."""
+    for mine, others in zip(total, part, strict=True):
+        mine += others
+    return total
 
 
 def system_sums(block: RowBlock, hidden_outputs: Callable[[Array], Array], target_scaling: ColumnScaling) -> SystemSums:
@@ -219,7 +217,7 @@ def system_sums(block: RowBlock, hidden_outputs: Callable[[Array], Array], targe
                 float(block.weights[part].sum(dtype=float)),
             )
         sums = SystemSums(hidden.T @ hidden, hidden.T @ targets, np.square(targets).sum(axis=0), np.array(weight))
-        total = sums if total is None else total.added(sums)
+        total = sums if total is None else added(total, sums)
     assert total is not None
     return total
 

@@ -39,13 +39,6 @@ if TYPE_CHECKING:
 
     from scne.rows import FileRows
 
-_NUMBER_TYPES = (
-    "double",
-    "float",
-    "halffloat",
-    "bool",
-    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
-)
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -89,6 +82,17 @@ def all_or_nothing(fit: Method) -> Method:
             raise
 
     return guarded  # type: ignore[return-value]
+
+
+class AnyTable(BaseEstimator):
+    """What scikit-learn is told of the tables that come through this door."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
+        return tags
 
 
 @dataclass(frozen=True)
@@ -159,9 +163,7 @@ def check_training_data(
     validation = None
     if given.X_val is not None or given.y_val is not None:
         validation = validation_rows(estimator, given.X_val, given.y_val, rows, columns)
-    names = getattr(estimator, "feature_names_in_", None)
-    if learned is not None:
-        names = learned.encoder.names
+    names = getattr(estimator, "feature_names_in_", None) if learned is None else learned.encoder.names
     search = rows
     if search_rows is not None and rows.n_rows > search_rows:
         from scne.rows import sample_positions
@@ -276,14 +278,9 @@ def checked_rows(
         targets = _targets_beside(estimator, X, y, target)
         inputs = None if columns is None else _known_inputs(estimator, X, columns, argument)
     else:
+        numbers = [np.float64, np.float32]
         inputs, targets = validate_data(
-            estimator,
-            X,
-            y,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            multi_output=True,
-            y_numeric=True,
+            estimator, X, y, dtype=numbers, ensure_all_finite=False, multi_output=True, y_numeric=True
         )
     targets = np.asarray(targets, dtype=np.float64)
     flat = targets.ndim == 1
