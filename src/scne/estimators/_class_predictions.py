@@ -76,8 +76,8 @@ class ClassPredictions(Leaving, AnyTable, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or files
-            Rows in files, or their path.
+        X
+            As for `predict`.
 
         Returns
         -------
@@ -108,8 +108,8 @@ class ClassPredictions(Leaving, AnyTable, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or files
-            Rows in files, or their path.
+        X
+            As for `predict`.
 
         Returns
         -------

@@ -85,13 +85,11 @@ def held_out_outputs(
 
     Parameters
     ----------
-    site : BuildingSite
     layers : sequence of HiddenLayer
     weights : ndarray of shape (L, q)
         Of the model that is kept. They have not seen held-out rows that the user gave.
     weights_without : callable or None
         Solves for the weights without the rows that were held out; None where that is not possible.
-    threads : int
 
     Returns
     -------

@@ -129,8 +129,6 @@ def plan_memory(
     ----------
     template : NetworkRegressor
         Its settings: nodes, rows of the search, scaling.
-    files : FileRows
-    n_networks : int
     threads : int
         The most to use.
     precision : str

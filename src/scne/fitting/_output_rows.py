@@ -29,10 +29,7 @@ def output_rows(
 
     Parameters
     ----------
-    rows : RowSource or ClusterRows
     layers : sequence of HiddenLayer
-    target_scaling : ColumnScaling
-    engine : Engine
     most_bytes : float
         Memory for what stands for the rows, 16 (L + q)^2 bytes.
     """

@@ -263,7 +263,6 @@ def blended(
     ----------
     held_out : HeldOutOutputs
         Of the networks.
-    target_scaling : ColumnScaling
     searched : ArrayRows
         Rows of the search.
     fitted : ndarray of int or None

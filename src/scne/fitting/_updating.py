@@ -57,7 +57,6 @@ def updated(
     ----------
     model : FittedNetworks
         With its sums.
-    batch : LaterRows
     forgetting : float
         By which the weight of every older row is multiplied first.
     settings : WeightSettings
@@ -126,8 +125,6 @@ def rows_to_sum(rows: RowSource | ClusterRows, engine: Engine, trend: Trend | No
 
     Parameters
     ----------
-    rows : RowSource or ClusterRows
-    engine : Engine
     trend : Trend or None
         Taken off the targets.
     """
@@ -152,8 +149,6 @@ def joined_errors(
 
     Parameters
     ----------
-    known : RunningErrors or None
-    forgetting : float
     errors : ndarray of shape (n, q)
         Of the batch, or of a uniform sample of it.
     weights : ndarray of shape (n,) or None

@@ -223,8 +223,6 @@ def solve_outputs(
     Parameters
     ----------
     solver : one of the solvers
-    rows : OutputRows
-    decorrelation : float
     ridge : float or (M,) array
     member_weights : (M,) array, optional
         a_m of Eq. (10); None is 1/M.

@@ -90,6 +90,15 @@ def residual_squares(residual: Array, n_training: int, part: slice) -> NDArray[n
     return sums
 
 
+class _Projecting(NamedTuple):
+    """What one projection does to the new column: see `GrowingBasis._project`."""
+
+    outputs: Callable[[slice], Array] | None
+    remove: np.ndarray | None
+    dtype: str
+    last: bool
+
+
 class _Projected(NamedTuple):
     coefficients: NDArray[np.float64]
     square: NDArray[np.float64]
@@ -273,59 +282,45 @@ class GrowingBasis(Basis):
         `ridge_row` is what the column has in the rows of the ridge; the `last` projection needs no Q'v.
         """
         dtype = "float64" if self._stored is None else self.precision
-        taken = None
         if remove is not None:
             ridge_row -= remove @ self._ridge_rows[: self.size]
             if self._stored is None and self.size:
                 remove = solve_triangular(self.factor[: self.size, : self.size], remove)
-            taken = remove.astype(dtype)
+            remove = remove.astype(dtype)
         kernel = self._projected_here if self._here else self._projected_on_device
-        sums = self.engine.reduce(partial(kernel, outputs, taken, dtype, last), self._stripes, _added)
+        step = _Projecting(outputs, remove, dtype, last)
+        sums = self.engine.reduce(partial(kernel, step), self._stripes, _added)
         coefficients = self._against_orthonormal(sums.coefficients) + self._ridge_rows[: self.size] @ ridge_row
         moments = sums.moments + ridge_row @ self._ridge_residual
         return _Projected(coefficients, sums.square + ridge_row @ ridge_row, moments)
 
-    def _projected_here(
-        self,
-        outputs: Callable[[slice], np.ndarray] | None,
-        taken: np.ndarray | None,
-        dtype: str,
-        last: bool,
-        part: slice,
-    ) -> _Projected:
+    def _projected_here(self, step: _Projecting, part: slice) -> _Projected:
         """The kernel of `_project`."""
         columns, here = self._columns(part), self._fresh[part]
-        if outputs is not None:
-            here[...] = outputs(part)[:, 0]
-        if taken is not None:
-            here -= taken @ columns
+        if step.outputs is not None:
+            here[...] = step.outputs(part)[:, 0]
+        if step.remove is not None:
+            here -= step.remove @ columns
         if part.start >= self.rows.n_training:
             return _Projected(np.zeros(self.size), np.zeros(()), np.zeros(self.residual.shape[1]))
         return _Projected(
-            np.zeros(self.size) if last else (columns @ here.astype(dtype)).astype(np.float64),
+            np.zeros(self.size) if step.last else (columns @ here.astype(step.dtype)).astype(np.float64),
             np.asarray(here @ here),
             self.residual[part].T @ here,
         )
 
-    def _projected_on_device(
-        self,
-        outputs: Callable[[slice], Array] | None,
-        taken: np.ndarray | None,
-        dtype: str,
-        last: bool,
-        part: slice,
-    ) -> _Projected:
+    def _projected_on_device(self, step: _Projecting, part: slice) -> _Projected:
         """The same for arrays that are not NumPy's; its sums come to this process in one copy."""
         columns, here = self._columns(part), self._fresh[part]
         xp, q = namespace_of(here), self.residual.shape[1]
-        if outputs is not None:
-            here[...] = cast(outputs(part)[:, 0], "float64")
-        if taken is not None and self.size:
-            here -= cast(xp.matmul(like(taken, columns), columns), "float64")
+        if step.outputs is not None:
+            here[...] = cast(step.outputs(part)[:, 0], "float64")
+        if step.remove is not None and self.size:
+            here -= cast(xp.matmul(like(step.remove, columns), columns), "float64")
         if part.start >= self.rows.n_training:
             return _Projected(np.zeros(self.size), np.zeros(()), np.zeros(q))
         sums = [xp.sum(here * here)[None], xp.matmul(self.residual[part, :].T, here)]
-        if not last and self.size:
-            sums.append(cast(xp.matmul(columns, cast(here, dtype)), "float64"))
+        if not step.last and self.size:
+            sums.append(cast(xp.matmul(columns, cast(here, step.dtype)), "float64"))
         square, moments, coefficients = np.split(to_numpy(xp.concat(sums, axis=0)), [1, 1 + q])
-        return _Projected(np.zeros(self.size) if last else coefficients, square[0], moments)
+        return _Projected(np.zeros(self.size) if step.last else coefficients, square[0], moments)

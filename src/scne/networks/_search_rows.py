@@ -221,12 +221,9 @@ def prepare_search(
 
     Parameters
     ----------
-    rows : ArrayRows
     columns : ndarray of int
     scaling : ColumnScaling, RampScaling or DatedScaling
         Of the group's columns.
-    target_scaling : ColumnScaling
-    engine : Engine
     held_out_places : ndarray of int or None
         Rows of `rows` to hold out.
     held_out_rows : ArrayRows or None

@@ -80,8 +80,6 @@ def run_experiment(experiment: Experiment, plan: Plan, out: Path, *, jobs: int =
 
     Parameters
     ----------
-    experiment : Experiment
-    plan : Plan
     out : Path
         Folder of the results; made where it is missing.
     jobs : int
@@ -161,11 +159,11 @@ def _request(experiment: Experiment, plan: Plan) -> dict[str, Any]:
         "repeats": plan.repeats,
         "seeds": [plan.unit_seed(index) for index in range(plan.repeats)],
         "settings": {**plan.settings, "seed": plan.seed},
-        "data": _data_record(experiment, plan),
+        "data": _data_record(plan),
     }
 
 
-def _data_record(experiment: Experiment, plan: Plan) -> dict[str, Any]:
+def _data_record(plan: Plan) -> dict[str, Any]:
     chosen = list(plan.data.values())
     if not chosen:
         note = "The function of section 3.3, drawn anew; no data is needed."

@@ -176,7 +176,6 @@ class Engine(Protocol):
 
         Parameters
         ----------
-        rows : RowSource or ClusterRows
         kernel, combine : callable
             The results of a range are combined where they are computed.
         stage : str

@@ -88,7 +88,6 @@ def score_pool(
 
     Parameters
     ----------
-    block : PoolBlock
     weights : ndarray of shape (d + 1, T)
         Input weights with the biases as the last row.
     activate : callable
@@ -195,10 +194,8 @@ def system_sums(block: RowBlock, hidden_outputs: Callable[[Array], Array], targe
 
     Parameters
     ----------
-    block : RowBlock
     hidden_outputs : callable
         Maps inputs (n, d) to the outputs (n, L) of all hidden nodes.
-    target_scaling : ColumnScaling
     """
     assert block.targets is not None
     if not is_numpy(block.inputs):

@@ -24,7 +24,6 @@ def uploaded(blocks: Iterator[RowBlock], engine: DeviceEngine) -> Iterator[RowBl
     ----------
     blocks : iterator of RowBlock
         Asked for its next block in another thread, which may read it from a file.
-    engine : DeviceEngine
     """
     lane: _Lane | _PlainLane = _Lane(engine) if getattr(engine.example, "is_cuda", False) else _PlainLane(engine)
     with ThreadPoolExecutor(1) as pool:

@@ -119,7 +119,6 @@ def unused_index(path: Path, names: Sequence[str], index: Collection[str], menti
 
     Parameters
     ----------
-    path : Path
     names : sequence of str
         All columns.
     index : collection of str

@@ -165,7 +165,6 @@ def learn_dated_scaling(
 
     Parameters
     ----------
-    rows : ArrayRows
     plain : ColumnScaling
         Of all columns as they are, learned on all rows; it serves all but those of the dates.
     method : str

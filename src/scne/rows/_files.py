@@ -229,7 +229,6 @@ class FileRows:
         ----------
         columns : sequence of str or None
             Columns to read; None for all of `schema`.
-        rows : int
         start, stop : int, int or None
             The rows to read. Files and row groups before `start` are not read where their lengths are known.
         """

@@ -22,7 +22,6 @@ def resolve_groups(
     groups : mapping of name to columns, or sequence of columns
         The columns of a group are names, patterns such as ``"gas_*"``, positions (negative ones count from the end), a
         slice or a boolean mask. Groups may overlap.
-    n_columns : int
     column_names : sequence of str or None
         Needed only when a group names its columns.
 

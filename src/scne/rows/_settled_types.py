@@ -63,7 +63,6 @@ def settled_types(
 
     Parameters
     ----------
-    unified : UnifiedColumns
     needed : sequence of str
     kinds : mapping of str to str
         What the user says that columns are.

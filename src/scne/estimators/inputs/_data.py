@@ -122,12 +122,10 @@ def check_training_data(
     ----------
     estimator : estimator
         Learns how many columns there are, and their names.
-    given : GivenRows
     search_rows : int or None
         How many rows networks are searched on; None is all.
     seed : int
         Decides which rows those are.
-    checkpoint : Checkpoint or None
     engine : Engine or None
         Arrays in memory are brought to its device, if they fit, and looked through there.
     plan : MemoryPlan or None

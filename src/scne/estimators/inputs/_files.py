@@ -137,11 +137,8 @@ def learn_files(
 
     Parameters
     ----------
-    files : FileRows
     sample_size : int or None
         Rows of the search; None takes all of them into memory.
-    seed : int
-    checkpoint : Checkpoint or None
     cluster : Cluster or None
         Whose workers read the files, if any.
     threads : int

@@ -78,7 +78,6 @@ def labelled_rows(
     ----------
     estimator : estimator
         Its name is told in errors.
-    given : GivenRows
     weighting : callable
         Says, of classes, how they are weighted.
     stated : array-like or None

@@ -35,7 +35,6 @@ def later_rows(
     Parameters
     ----------
     model : fitted network or ensemble
-    given : GivenRows
     sample_size : int or None
         Rows of the sample; None is all.
     seed : int

@@ -120,8 +120,6 @@ def laid_out(
     weights : sequence of ndarray of shape (d + 1, L_m)
     starts : sequence of ndarray of shape (L_m + n_links, q)
         Output weights, those of direct links last.
-    activation : Activation
-    settings : TuningSettings
     n_steps, n_idle : int
         Steps, and steps past the last one that may be taken without moving anything.
     padded : callable
