@@ -17,6 +17,7 @@ from scne.passes import (
     ClusterRows,
     DeviceEngine,
     Engine,
+    Pass,
     SystemSums,
     added,
     system_sums,
@@ -89,7 +90,8 @@ def learn_scalings(
         # One for each stripe: adding them up in their order gives the same bits wherever they were taken, and with them
         # the same scaling, on which every choice of a node depends.
         blocks: list[BlockStatistics] = []
-        for _, stripes in engine.results(rows, block_statistics, add, "reading columns", row_bytes=32 * rows.n_columns):
+        job = Pass(rows, block_statistics, add, "reading columns", row_bytes=32 * rows.n_columns)
+        for _, stripes in engine.results(job):
             blocks.extend(stripes)
         known = reduce(combined_statistics, blocks)
         if checkpoint:
@@ -186,12 +188,12 @@ def ensemble_system(
         "weight": ("float64",),
         "done": ("int64",),
     }
-    kept = checkpoint.load(part_of_fit, form, _sums_hold) if checkpoint else None
-    done = 0 if kept is None else int(kept.pop("done"))
-    total = None if kept is None else SystemSums(**{name: _where(engine, value) for name, value in kept.items()})
+    stored = checkpoint.load(part_of_fit, form, _sums_hold) if checkpoint else None
+    done = 0 if stored is None else int(stored.pop("done"))
+    total = None if stored is None else SystemSums(**{name: _where(engine, value) for name, value in stored.items()})
     width = L + 3 * max(map(len, map(attrgetter("weights"), layers)))
-    results = engine.results(rows, kernel, added, stage, done, row_bytes=16 * width)
-    for done, part in results:
+    job = Pass(rows, kernel, added, stage, done, row_bytes=16 * width)
+    for done, part in engine.results(job):
         # What comes from another process may be read-only, and sums are added in place.
         total = (part if engine.on_device else part.in_numpy()) if total is None else added(total, part)
         if checkpoint and checkpoint.is_due:
