@@ -125,8 +125,8 @@ class ClassPredictions(Leaving, AnyTable, ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self, X: Table) -> Array:
         """Natural logarithms of `predict_proba`."""
-        found = self.predict_proba(X)
-        return np.log(found) if is_dask_collection(found) else namespace_of(found).log(found)
+        shares = self.predict_proba(X)
+        return np.log(shares) if is_dask_collection(shares) else namespace_of(shares).log(shares)
 
     def score(self, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """The share of rows whose class is predicted right.
@@ -149,8 +149,8 @@ class ClassPredictions(Leaving, AnyTable, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if is_file_rows(X):
             return self._accuracy_on_files(X, y, sample_weight)
-        found = scored(accuracy_score, self.predict, X, y, sample_weight)
-        return super().score(X, y, sample_weight) if found is None else found
+        accuracy = scored(accuracy_score, self.predict, X, y, sample_weight)
+        return super().score(X, y, sample_weight) if accuracy is None else accuracy
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -202,9 +202,9 @@ class ClassPredictions(Leaving, AnyTable, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         generator = shuffles(n_repeats, max_rows, random_state)
         refuse_collections(X, y, sample_weight)
-        known = KnownClasses(self.classes_, column=self._label_column())
-        given = later_labelled_rows(GivenRows(opened(self, X, with_targets=True), y, sample_weight), known)
-        rows = rows_to_shuffle(self.regressor_, given.X, given.y, given.sample_weight, max_rows, generator)
+        known_classes = KnownClasses(self.classes_, column=self._label_column())
+        labelled = later_labelled_rows(GivenRows(opened(self, X, with_targets=True), y, sample_weight), known_classes)
+        rows = rows_to_shuffle(self.regressor_, labelled.X, labelled.y, labelled.sample_weight, max_rows, generator)
         measure, threads = Measure("log loss", self._log_loss), check_threads(self.n_jobs)
         return permutation_importances(self.fitted_, rows, n_repeats, generator, threads, measure)
 
@@ -250,10 +250,10 @@ class ClassPredictions(Leaving, AnyTable, ClassifierMixin, BaseEstimator):
         check_label_column(files, self._label_column())
         right, total = 0.0, 0.0
         for batch, outputs in predict_batches(self, complete_files(files)):
-            found = label_codes(files, batch, self.classes_)
-            hits = self.probability_map_.scores(outputs).argmax(axis=1) == found.codes
-            right += float(found.weights @ hits)
-            total += float(found.weights.sum())
+            codes = label_codes(files, batch, self.classes_)
+            hits = self.probability_map_.scores(outputs).argmax(axis=1) == codes.codes
+            right += float(codes.weights @ hits)
+            total += float(codes.weights.sum())
         return right / total if total else float("nan")
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -113,8 +113,8 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, AnyTable, Mult
             a row of twice that weight counts as two rows. Others say how much a row matters beside the rest, and are
             given a mean of 1. Rows of weight zero are left out.
         X_val, y_val : array-like, optional
-            Held-out rows of your own, instead of a `validation_fraction`: on them each network keeps its best prefix of
-            nodes, and what is "auto" or "judged" is chosen.
+            Validation rows of your own, instead of a `validation_fraction`: on them each network keeps its best prefix
+            of nodes, and what is "auto" or "judged" is chosen.
         checkpoint : path, optional
             Folder that keeps the fit's progress: a new or empty one, or that of the same fit. A fit that was killed
             resumes from there when it is started again with the same settings and data, and ends with the same bits; a
@@ -145,7 +145,7 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, AnyTable, Mult
                 words = "whose contents cannot be fingerprinted without reading them; keep those of fits on files"
                 raise ValueError(f"checkpoint was passed beside a Dask collection, {words} (scne.open_rows).")
         job = logging_stages(f"{type(self).__name__}.fit")
-        with job, nullcontext() if checkpoint is None else keeping(checkpoint) as kept:
+        with job, nullcontext() if checkpoint is None else keeping(checkpoint) as progress:
             engine = open_engine(self.device, template.precision, self.n_jobs, given.X)
             memory = None
             if files and given.X.target_names and not engine.on_device:
@@ -155,12 +155,12 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, AnyTable, Mult
                 if memory is not None and complete is not given.X:
                     memory = self._memory_plan(complete, engine.n_threads)
                 given = replace(given, X=complete)
-            if kept is not None and files:
-                kept.begin(fit_identity(self, given.X))
-            data = check_training_data(self, given, template.search_rows, seed, kept, engine, memory)
+            if progress is not None and files:
+                progress.begin(fit_identity(self, given.X))
+            data = check_training_data(self, given, template.search_rows, seed, progress, engine, memory)
             # Arrays are known once they are checked: those that a fit refuses leave no folder behind.
-            if kept is not None and not files:
-                kept.begin(fit_identity(self, data))
+            if progress is not None and not files:
+                progress.begin(fit_identity(self, data))
             data = placed(data, engine) if engine.on_device else data
             if memory is not None:
                 memory = memory.after_learning(data.encoder, data.rows.n_rows)
@@ -172,7 +172,7 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, AnyTable, Mult
             fit_plan = self._fit_plan(data, seed, basis_bytes)
             if memory is not None and not memory.least.tries_kinds:
                 fit_plan = replace(fit_plan, scaling=replace(fit_plan.scaling, chosen=False))
-            self.fitted_, held_out = fit_networks(fit_plan, data, engine, kept)
+            self.fitted_, held_out = fit_networks(fit_plan, data, engine, progress)
         if files:
             note = None if memory is None else memory.note(data.search.n_rows)
             facts: dict[str, Any] = {"target_names": list(given.X.target_names)}

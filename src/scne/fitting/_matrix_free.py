@@ -132,8 +132,8 @@ class _RowTotal:
         """A block's total, brought up to date."""
         total = self.total[block.start : block.stop]
         for member, change in self.moves:
-            kept = member == self.kept_member
-            hidden = self.kept[block.start] if kept else self.layers[member].outputs(block.inputs)
+            is_kept = member == self.kept_member
+            hidden = self.kept[block.start] if is_kept else self.layers[member].outputs(block.inputs)
             total += hidden @ change
         return total
 

@@ -204,8 +204,8 @@ def _ridge_weights(
         score = squares / (total - freedom) ** 2 if freedom < total else np.inf
         if score < best:
             best, chosen = score, weights
-    found: NDArray[np.float64] = directions @ chosen
-    return found
+    solution: NDArray[np.float64] = directions @ chosen
+    return solution
 
 
 def without_trend(data: TrainingData, trend: Trend) -> TrainingData:

@@ -141,8 +141,8 @@ def orthonormal_member(hidden: Array) -> OrthonormalMember:
 def _decomposed(matrix: Array, smallest: float) -> OrthonormalMember:
     """U and V S^-1 of a matrix, without singular values of up to `smallest` times the largest."""
     left, values, right = np.linalg.svd(matrix, full_matrices=False)
-    kept = values > smallest * values.max(initial=0.0)
-    return OrthonormalMember(left[:, kept], right[kept].T / values[kept])
+    nonzero = values > smallest * values.max(initial=0.0)
+    return OrthonormalMember(left[:, nonzero], right[nonzero].T / values[nonzero])
 
 
 @dataclass(frozen=True, eq=False)

@@ -138,13 +138,13 @@ def run_unit(plan: Plan, index: int) -> Unit:
 
 def finished_result(plan: Plan, out: Path) -> dict[str, Any] | None:
     """The result of this very plan, if there is one."""
-    found = read_json(out / f"{plan.name}.json")
+    stored = read_json(out / f"{plan.name}.json")
     try:
-        check_result(found)
+        check_result(stored)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     wanted = json.loads(json.dumps(_request(EXPERIMENTS[plan.name], plan)))
-    return found if all(found[key] == value for key, value in wanted.items()) else None
+    return stored if all(stored[key] == value for key, value in wanted.items()) else None
 
 
 def kept_units(plan: Plan, out: Path) -> int:

@@ -75,8 +75,8 @@ class DeviceEngine(Engine):
         if free > _PLENTY:
             return int(free)
         # Asking PyTorch what it holds and does not use takes longer than many a kernel.
-        kept = torch.cuda.memory_reserved(self.example.device) - torch.cuda.memory_allocated(self.example.device)
-        return int(free + kept)
+        unused = torch.cuda.memory_reserved(self.example.device) - torch.cuda.memory_allocated(self.example.device)
+        return int(free + unused)
 
     def put(self, values: Array, dtype: str | None = None) -> Array:
         """An array on the device; one that is there already is not copied."""

@@ -141,8 +141,8 @@ def _score_on_device(block: PoolBlock, weights: Array, activate: Callable[[Array
         parts.append(_product(xp, block.basis.T, outputs))
     if with_gram:
         parts.append(_product(xp, outputs, outputs))
-    found = np.array(to_numpy(xp.concat(parts, axis=0)))
-    moments, squares, projections, gram = np.split(found, np.cumsum([q, 1, n_basis]))
+    sums = np.array(to_numpy(xp.concat(parts, axis=0)))
+    moments, squares, projections, gram = np.split(sums, np.cumsum([q, 1, n_basis]))
     return PoolSums(moments, squares[0], projections, gram if with_gram else np.zeros((0, 0)))
 
 
@@ -239,7 +239,7 @@ def _product(xp: ModuleType, left: Array, right: Array) -> Array:
     whole = left.shape[0] // _SUMMED_ROWS * _SUMMED_ROWS
     total = cast(xp.matmul(left[whole:, :].T, right[whole:, :]), "float64")
     if whole:
-        parts = [xp.reshape(one[:whole, :], (-1, _SUMMED_ROWS, one.shape[1])) for one in (left, right)]
+        parts = [xp.reshape(values[:whole, :], (-1, _SUMMED_ROWS, values.shape[1])) for values in (left, right)]
         total += xp.sum(xp.matmul(xp.permute_dims(parts[0], (0, 2, 1)), parts[1]), axis=0, dtype=xp.float64)
     return total
 

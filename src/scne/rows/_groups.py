@@ -128,9 +128,9 @@ def _listed_positions(
                 f"The pattern {column!r} of group {group!r} of groups matches no column of the input; its columns are "
                 f"{listing(names)}."
             )
-        before, found = set(positions), [places[name] for name in matches]
-        positions += [position for position in found if position not in before]
-        by_pattern.update(found)
+        before, matched = set(positions), [places[name] for name in matches]
+        positions += [position for position in matched if position not in before]
+        by_pattern.update(matched)
     return positions
 
 

@@ -216,10 +216,10 @@ def _is_text(type_: pa.DataType) -> bool:
 
 def _mark_numbers(marks: tuple[str, ...]) -> list[float]:
     """The marks that are numbers, such as -999."""
-    found = []
+    numbers = []
     for mark in marks:
         try:
-            found.append(float(mark))
+            numbers.append(float(mark))
         except ValueError:
             continue
-    return found
+    return numbers

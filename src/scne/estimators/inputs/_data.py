@@ -330,7 +330,7 @@ def _targets_beside(estimator: BaseEstimator, X: Array, y: Array | None, name: s
 
 
 def _checked_weights(
-    n_rows: int, sample_weight: Array, known: WeightScale | None
+    n_rows: int, sample_weight: Array, weight_scale: WeightScale | None
 ) -> tuple[NDArray[np.float64] | None, WeightScale | None]:
     if isinstance(sample_weight, SettledWeights):
         return sample_weight.values, sample_weight.scale
@@ -339,5 +339,5 @@ def _checked_weights(
         raise ValueError("sample_weight is zero for every row; at least one row must count (non-zero weight).")
     weights = _check_sample_weight(sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True)
     # Numbers in single precision are whole multiples of each other only so far.
-    scaled = scaled_weights(weights.astype(held.dtype) if held.dtype.kind == "f" else weights, known)
+    scaled = scaled_weights(weights.astype(held.dtype) if held.dtype.kind == "f" else weights, weight_scale)
     return scaled.values, scaled.scale

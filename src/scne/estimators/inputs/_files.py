@@ -184,20 +184,20 @@ def _kept_sample(files: "FileRows", checkpoint: Checkpoint) -> tuple[ArrayRows, 
     }
     if files.weight_name is not None:
         form["weights"] = ("float64", "n")
-    kept = checkpoint.load("sample", form, statistics_hold)
-    if kept is None:
+    stored = checkpoint.load("sample", form, statistics_hold)
+    if stored is None:
         return None
     try:
-        encoder = Encoder.from_dict(_from_json(kept["encoder"]))
+        encoder = Encoder.from_dict(_from_json(stored["encoder"]))
         width = len(encoder.names)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise checkpoint.damaged("sample", "holds an encoder that is none") from error
-    statistics = stored_statistics("inputs", kept), stored_statistics("targets", kept)
-    n_rows, n_columns = kept["sample"].shape
+    statistics = stored_statistics("inputs", stored), stored_statistics("targets", stored)
+    n_rows, n_columns = stored["sample"].shape
     belongs = set(encoder.kinds) <= set(files.input_names) and encoder.tells_folds
     if n_rows == 0 or width != n_columns or not belongs:
         raise checkpoint.damaged("sample", "holds arrays that do not belong together")
-    return ArrayRows(kept["sample"], kept["sample_targets"], kept.get("weights")), encoder, statistics
+    return ArrayRows(stored["sample"], stored["sample_targets"], stored.get("weights")), encoder, statistics
 
 
 @dataclass(frozen=True)
