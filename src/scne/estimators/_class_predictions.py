@@ -176,12 +176,8 @@ class ClassPredictions(Leaving, AnyTable, ClassifierMixin, BaseEstimator):
             Best of rows that the fit has not seen.
         y : array-like of shape (n_rows,)
             Labels, of the classes of the fit.
-        n_repeats : int, default=5
-            How often each column, and each group of columns, is shuffled.
-        random_state : int, RandomState or None, default=None
-        sample_weight : array-like of shape (n_rows,), optional
-        max_rows : int or None, default=100_000
-            Of more rows so many are drawn; None takes all.
+        n_repeats, random_state, sample_weight, max_rows
+            As for `SCNERegressor.permutation_importances`.
 
         Returns
         -------

@@ -143,7 +143,7 @@ def finished_result(plan: Plan, out: Path) -> dict[str, Any] | None:
         check_result(stored)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    wanted = json.loads(json.dumps(_request(EXPERIMENTS[plan.name], plan)))
+    wanted = json.loads(json.dumps(_request(plan)))
     return stored if all(stored[key] == value for key, value in wanted.items()) else None
 
 
@@ -152,7 +152,7 @@ def kept_units(plan: Plan, out: Path) -> int:
     return len(list((out / f"{plan.name}.partial").glob(f"{_fingerprint(plan)}-*.json")))
 
 
-def _request(experiment: Experiment, plan: Plan) -> dict[str, Any]:
+def _request(plan: Plan) -> dict[str, Any]:
     """The entries of a result that say what was asked for."""
     return {
         "quick": plan.quick,
@@ -205,7 +205,7 @@ def _result(experiment: Experiment, plan: Plan, units: list[dict[str, Any]]) -> 
         "section": experiment.section,
         "order": experiment.order,
         "about": experiment.about(plan),
-        **_request(experiment, plan),
+        **_request(plan),
         "seconds": sum(unit["seconds"] for unit in units),
         "finished": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "versions": versions(),
