@@ -146,9 +146,9 @@ def learn_files(
     plan : MemoryPlan or None
         How many rows there is memory for, instead of `sample_size`.
     """
-    kept = _kept_sample(files, checkpoint) if checkpoint else None
-    if kept is not None:
-        sample, encoder, statistics = kept
+    resumed = _kept_sample(files, checkpoint) if checkpoint else None
+    if resumed is not None:
+        sample, encoder, statistics = resumed
         return LearnedFiles(_source(files, encoder, cluster), sample, encoder, statistics)
 
     size = sample_size if plan is None else plan.search_rows
