@@ -13,7 +13,7 @@ from scne.fitting._matrix_free import matrix_free_system
 from scne.fitting._members import ensemble_system, member_outputs
 from scne.ncl import BlockGaussSeidel, BlockJacobi, Status
 from scne.networks import ACTIVATIONS, HiddenLayer, joint_outputs
-from scne.passes import PoolBlock, PoolSums, SystemSums, ThreadEngine, score_pool, stripe_rows, system_sums
+from scne.passes import PoolBlock, PoolSums, SystemSums, ThreadEngine, added, score_pool, stripe_rows, system_sums
 from scne.rows import ArrayRows, ColumnScaling, ColumnStatistics, RowBlock, column_statistics, learn_scaling
 
 seeds = st.integers(0, 2**32 - 1)
@@ -160,7 +160,7 @@ def test_pool_sums_of_blocks_are_the_formulas_on_all_rows(problem, edges, with_g
     dtype, tolerance = precision
     total, *others = (pool_sums(problem, part, dtype, with_gram) for part in blocks_of(edges))
     for other in others:
-        total = total.added(other)
+        total = added(total, other)
     for mine, direct in zip(total, direct_pool_sums(problem, with_gram), strict=True):
         assert mine.dtype == np.float64
         np.testing.assert_allclose(mine, direct, rtol=tolerance, atol=tolerance)
@@ -222,7 +222,7 @@ def test_system_sums_of_blocks_are_those_of_all_rows(seed, edges, weighting, dir
 
     total, *others = map(sums, blocks_of(edges))
     for other in others:
-        total = total.added(other)
+        total = added(total, other)
     H, scaled = joint_outputs(layers, X), (y - [5, 4]) / [3, 2]
     W = np.diag(np.ones(60) if weights is None else weights)
     direct = SystemSums(H.T @ W @ H, H.T @ W @ scaled, np.diag(scaled.T @ W @ scaled), W.sum())

@@ -309,7 +309,7 @@ def test_the_truth_may_have_another_name(folder: Path) -> None:
     pa.parquet.write_table(table, folder / "renamed.parquet")
     out = folder / "renamed.html"
     report = make_report(folder / "files.scne", folder / "renamed.parquet", ["<b>dust</b>"], out, 0)
-    assert list(report.judged.evaluation.rmse) == ["<b>dust</b>"]
+    assert list(report.evaluated.evaluation.rmse) == ["<b>dust</b>"]
     page = Page("names")
     add_importances(page, report)
     assert "<b>" not in page.html()

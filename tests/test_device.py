@@ -13,7 +13,7 @@ from scne.fitting._members import draw_held_out
 from scne.fitting._trend import blended
 from scne.networks import SearchSettings, prepare_search
 from scne.networks.gpu._basis import _search_plan
-from scne.passes import DeviceEngine, ThreadEngine
+from scne.passes import DeviceEngine, Pass, ThreadEngine
 from scne.rows import (
     ArrayRows,
     ColumnScaling,
@@ -381,7 +381,7 @@ def test_a_stripe_that_does_not_fit_is_halved(make):
         return block.n_rows
 
     with DeviceEngine(make(X[:1])) as engine:
-        total = [part for _, part in engine.results(ArrayRows(make(X)), kernel, lambda a, b: a + b, "counting")]
+        total = [part for _, part in engine.results(Pass(ArrayRows(make(X)), kernel, lambda a, b: a + b, "counting"))]
     assert sum(total) == 1_024
     assert seen[0] == (0, 128)
     assert seen == sorted(seen)
@@ -393,7 +393,7 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory():
 
     X = strict.asarray(np.zeros((10, 2)))
     with DeviceEngine(X) as engine, pytest.raises(RuntimeError, match="something else"):
-        list(engine.results(ArrayRows(X), kernel, lambda a, b: a, "counting"))
+        list(engine.results(Pass(ArrayRows(X), kernel, lambda a, b: a, "counting")))
 
 
 def test_asking_for_a_gpu_where_there_is_none():

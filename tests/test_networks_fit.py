@@ -407,7 +407,7 @@ def test_a_list_of_groups_has_numbers_for_names():
 
 
 def test_no_groups_are_networks_on_all_columns():
-    groups = all_columns(3, 4, "network")
+    groups = all_columns(3, 4)
     assert [group.columns.tolist() for group in groups] == [[0, 1, 2]] * 4
     assert len({group.name for group in groups}) == 4
 

@@ -42,35 +42,12 @@ __version__ = version("scne")
 # Who wants to read the log sets a handler and a level; nobody else hears of it.
 logging.getLogger("scne").addHandler(logging.NullHandler())
 
-# Where each public name comes from. Nothing is loaded before it is asked for: estimators bring scikit-learn along,
-# files and models Arrow, displays matplotlib, and a command that only prints its help needs none of them.
-_ROOMS = {
-    "estimators": (
-        "DNNERegressor",
-        "RVFLRegressor",
-        "SCNEClassifier",
-        "SCNERegressor",
-        "SCNRegressor",
-        "ScneConvergenceWarning",
-        "ScneWarning",
-        "error_decomposition",
-        "load_model",
-        "save_model",
-    ),
-    "passes": ("Progress", "listening"),
-    "report": (
-        "ConvergenceDisplay",
-        "DecorrelationPathDisplay",
-        "GroupContributionDisplay",
-        "MemberCorrelationDisplay",
-        "NodesDisplay",
-        "PredictionIntervalDisplay",
-    ),
-    "rows": ("open_rows",),
-}
+# Where public names come from, other than displays, which are in "report", and all others, in "estimators". Nothing is
+# loaded before it is asked for: estimators bring scikit-learn along, files and models Arrow, displays matplotlib, and a
+# command that only prints its help needs none of them.
+_ROOM_OF = {"Progress": "passes", "listening": "passes", "open_rows": "rows"}
 _SHORT = {"load": "load_model", "save": "save_model"}
-_MODULES = (*_ROOMS, "datasets", "models", "ncl", "networks", "paper")
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+_MODULES = ("datasets", "estimators", "models", "ncl", "networks", "paper", "passes", "report", "rows")
 
 # A type checker reads the imports above instead, and finds names that are not there.
 if not TYPE_CHECKING:
@@ -78,12 +55,11 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> object:
         if name in _MODULES:
             return import_module(f"scne.{name}")
-        room = _ROOM_OF.get(_SHORT.get(name, name))
-        if room is None or name in _SHORT.values():
+        if name not in __all__:
             raise AttributeError(f"module 'scne' has no attribute {name!r}")
-        found = getattr(import_module(f"scne.{room}"), _SHORT.get(name, name))
-        globals()[name] = found
-        return found
+        room = _ROOM_OF.get(name, "report" if name.endswith("Display") else "estimators")
+        globals()[name] = getattr(import_module(f"scne.{room}"), _SHORT.get(name, name))
+        return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -134,10 +134,10 @@ def fit_command(
             memory=memory,
             drop_missing_target=drop_missing_target,
         )
-        given = {"max_hidden": nodes, "tuning_epochs": tuning}
+        asked = {"max_hidden": nodes, "tuning_epochs": tuning}
         base = SCNRegressor.tuned(
             effort,
-            **{name: value for name, value in given.items() if value is not None},
+            **{name: value for name, value in asked.items() if value is not None},
             scaling=scaling,
             validation_fraction=validation,
             search_rows=search_rows or None,

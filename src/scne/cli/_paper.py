@@ -80,8 +80,8 @@ def list_command(
     for experiment in EXPERIMENTS.values():
         plan = make_plan(experiment, quick=quick, repeats=repeats, seed=seed, data=data)
         result = finished_result(plan, out)
-        kept = kept_units(plan, out)
-        state = "yes" if result else f"{kept} of {experiment.n_units(plan)} parts" if kept else "no"
+        n_done = kept_units(plan, out)
+        state = "yes" if result else f"{n_done} of {experiment.n_units(plan)} parts" if n_done else "no"
         chosen = ", ".join(f"{choice.name} ({choice.rows:,})" for choice in plan.data.values()) or "synthetic"
         shown = " ".join(experiment.shows) or ("beyond the paper" if experiment.section == "beyond" else "Remark 3")
         table.add_row(experiment.name, shown, experiment.title, chosen, state)

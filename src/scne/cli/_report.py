@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from scne.cli._files import Regressor
     from scne.cli._report_baselines import Baselines
-    from scne.cli._report_classes import JudgedClasses
-    from scne.cli._report_rows import JudgedRows
+    from scne.cli._report_classes import EvaluatedClasses
+    from scne.cli._report_rows import EvaluatedRows
     from scne.estimators import ModelSummary
     from scne.explain import GroupImportances, PermutationImportances
 
@@ -53,7 +53,7 @@ class Report:
     summary: "ModelSummary"
     paragraph: str
     targets: tuple[str, ...]
-    judged: "JudgedRows | JudgedClasses"
+    evaluated: "EvaluatedRows | EvaluatedClasses"
     widths: "NDArray[np.float64] | None"
     no_widths: str
     baselines: "Baselines | None"
@@ -93,15 +93,15 @@ def report_command(
         report = make_report(model, data, target or (), out, seed, drop_missing_target)
         page = report_page(report)
     page.write(out)
-    facts: dict[str, object] = asdict(report.judged.evaluation)
+    facts: dict[str, object] = asdict(report.evaluated.evaluation)
     if report.baselines is not None:
         facts["rmse_mean"] = dict(zip(report.targets, report.baselines.mean.tolist(), strict=True))
     if report.baselines is not None and report.baselines.linear is not None:
         facts["rmse_linear"] = dict(zip(report.targets, report.baselines.linear.tolist(), strict=True))
-    coverage = getattr(report.judged, "coverage", None)
+    coverage = getattr(report.evaluated, "coverage", None)
     if coverage is not None:
         facts["covered"] = dict(zip(report.targets, coverage.tolist(), strict=True))
-    print_facts({**facts, "page": str(out)}, json_output, report.judged.evaluation.undefined)
+    print_facts({**facts, "page": str(out)}, json_output, report.evaluated.evaluation.undefined)
 
 
 def make_report(
@@ -112,7 +112,7 @@ def make_report(
 
     from scne.cli._files import is_classifier
     from scne.cli._report_baselines import measure_baselines
-    from scne.cli._report_rows import has_small_system, is_ensemble, judge, open_truth
+    from scne.cli._report_rows import evaluated_rows, has_small_system, is_ensemble, open_truth
     from scne.estimators import describe_model, load_model
     from scne.fitting import half_widths
 
@@ -124,9 +124,9 @@ def make_report(
     summary, generator = describe_model(model_path), np.random.RandomState(seed)
     shuffled = min(SHUFFLED_ROWS, max(FEWEST_SHUFFLED, SHUFFLED_VALUES // model.n_features_in_))
     if is_classifier(model):
-        from scne.cli._report_classes import judge_classes
+        from scne.cli._report_classes import evaluated_classes
 
-        classes = judge_classes(model, rows, SAMPLE_ROWS, seed)
+        classes = evaluated_classes(model, rows, SAMPLE_ROWS, seed)
         labels = model.classes_[classes.truth]
         rises = model.permutation_importances(classes.sample, labels, random_state=generator, max_rows=shuffled)
         said = model.summary()
@@ -136,13 +136,13 @@ def make_report(
         widths = half_widths(model.calibration_, LEVEL)
     except ValueError as error:
         no_widths = str(error)
-    judged = judge(model, rows, widths, SAMPLE_ROWS, seed)
-    truth = judged.truth if model.n_outputs_ > 1 else judged.truth[:, 0]
-    rises = model.permutation_importances(judged.sample, truth, random_state=generator, max_rows=shuffled)
-    baselines = measure_baselines(judged.encoded, judged.truth, judged.predictions)
+    evaluated = evaluated_rows(model, rows, widths, SAMPLE_ROWS, seed)
+    truth = evaluated.truth if model.n_outputs_ > 1 else evaluated.truth[:, 0]
+    rises = model.permutation_importances(evaluated.sample, truth, random_state=generator, max_rows=shuffled)
+    baselines = measure_baselines(evaluated.encoded, evaluated.truth, evaluated.predictions)
     networks = model.group_importances_ if is_ensemble(model) and has_small_system(model) else None
     said = model.summary()
-    return Report(model, summary, said, rows.targets, judged, widths, no_widths, baselines, rises, networks, *about)
+    return Report(model, summary, said, rows.targets, evaluated, widths, no_widths, baselines, rises, networks, *about)
 
 
 def _command(model: Path, data: Path, targets: Sequence[str], out: Path, seed: int, drop_missing_target: bool) -> str:

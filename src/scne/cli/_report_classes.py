@@ -19,7 +19,7 @@ _BINS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedClasses:
+class EvaluatedClasses:
     """What a classifier says of rows whose classes are known.
 
     Of all rows the scores, and `confusion` (K, K), rows by their class and the predicted one; of a sample the inputs,
@@ -35,7 +35,7 @@ class JudgedClasses:
     truth: NDArray[np.intp]
 
 
-def judge_classes(model: SCNEClassifier, rows: TruthRows, sample_rows: int, seed: int) -> JudgedClasses:
+def evaluated_classes(model: SCNEClassifier, rows: TruthRows, sample_rows: int, seed: int) -> EvaluatedClasses:
     """Predict all rows in one pass, and draw the sample while they go by."""
     drawer, sums = SampleDrawer(sample_rows, seed), ClassSums(len(model.classes_))
     confidence, n_rows = np.zeros((len(_BINS) - 1, 3)), 0
@@ -46,7 +46,7 @@ def judge_classes(model: SCNEClassifier, rows: TruthRows, sample_rows: int, seed
         confidence += _confidence(codes, shares)
         n_rows += batch.num_rows
     table = drawer.finish().table
-    return JudgedClasses(
+    return EvaluatedClasses(
         sums.evaluation(),
         sums.confusion,
         confidence,
@@ -64,36 +64,36 @@ def _confidence(codes: NDArray[np.intp], shares: NDArray[np.float64]) -> NDArray
     return np.column_stack([np.bincount(places, weights, len(_BINS) - 1) for weights in values])
 
 
-def add_class_scores(page: Page, judged: JudgedClasses) -> Missing | None:
+def add_class_scores(page: Page, evaluated: EvaluatedClasses) -> Missing | None:
     """Accuracy, log loss and area; then class by class, and how far probabilities can be trusted."""
-    found = judged.evaluation
+    evaluation = evaluated.evaluation
     page.section("Scores on these rows")
-    area = "AUC" if len(judged.classes) == 2 else "AUC (mean of each class against the rest)"
+    area = "AUC" if len(evaluated.classes) == 2 else "AUC (mean of each class against the rest)"
     page.table(
         ["score", "value"],
         [
-            ["accuracy", found.accuracy],
-            ["accuracy of always saying the most frequent class", found.most_frequent],
-            ["log loss", found.log_loss],
-            [area, found.auc],
+            ["accuracy", evaluation.accuracy],
+            ["accuracy of always saying the most frequent class", evaluation.most_frequent],
+            ["log loss", evaluation.log_loss],
+            [area, evaluation.auc],
         ],
-        caption=f"Over all {counted(found.n_rows, 'row')}."
-        + ("" if found.undefined is None else f" {found.undefined}"),
+        caption=f"Over all {counted(evaluation.n_rows, 'row')}."
+        + ("" if evaluation.undefined is None else f" {evaluation.undefined}"),
         align="lr",
     )
-    _add_each_class(page, judged)
-    _add_confusion(page, judged)
-    _add_confidence(page, judged)
+    _add_each_class(page, evaluated)
+    _add_confusion(page, evaluated)
+    _add_confidence(page, evaluated)
     return None
 
 
-def _add_each_class(page: Page, judged: JudgedClasses) -> None:
-    counts = judged.confusion
+def _add_each_class(page: Page, evaluated: EvaluatedClasses) -> None:
+    counts = evaluated.confusion
     own, said, right = counts.sum(axis=1), counts.sum(axis=0), np.diag(counts)
     order = np.argsort(-own, kind="stable")[:_SHOWN_CLASSES]
     rows: list[list[str | int | float | None]] = [
         [
-            judged.classes[k],
+            evaluated.classes[k],
             int(own[k]),
             int(said[k]),
             float(right[k] / own[k]) if own[k] else None,
@@ -101,7 +101,7 @@ def _add_each_class(page: Page, judged: JudgedClasses) -> None:
         ]
         for k in order
     ]
-    left = len(judged.classes) - len(order)
+    left = len(evaluated.classes) - len(order)
     page.table(
         ["class", "rows", "predicted", "recall", "precision"],
         rows,
@@ -111,18 +111,18 @@ def _add_each_class(page: Page, judged: JudgedClasses) -> None:
     )
 
 
-def _add_confusion(page: Page, judged: JudgedClasses) -> None:
-    if len(judged.classes) > _SHOWN_CONFUSIONS:
+def _add_confusion(page: Page, evaluated: EvaluatedClasses) -> None:
+    if len(evaluated.classes) > _SHOWN_CONFUSIONS:
         return
     page.table(
-        ["class", *(f"predicted {name}" for name in judged.classes)],
-        [[name, *map(int, row)] for name, row in zip(judged.classes, judged.confusion, strict=True)],
+        ["class", *(f"predicted {name}" for name in evaluated.classes)],
+        [[name, *map(int, row)] for name, row in zip(evaluated.classes, evaluated.confusion, strict=True)],
         caption="Rows by their class and the class that was predicted.",
-        align="l" + "r" * len(judged.classes),
+        align="l" + "r" * len(evaluated.classes),
     )
 
 
-def _add_confidence(page: Page, judged: JudgedClasses) -> None:
+def _add_confidence(page: Page, evaluated: EvaluatedClasses) -> None:
     page.subsection(
         "How far probabilities can be trusted",
         "Rows by the probability of the class that was predicted. Where probabilities are right, the share of right "
@@ -132,7 +132,7 @@ def _add_confidence(page: Page, judged: JudgedClasses) -> None:
         ["probability", "rows", "mean", "right"],
         [
             [f"{low:g} to {high:g}", int(n), total / n, right / n]
-            for low, high, (n, total, right) in zip(_BINS[:-1], _BINS[1:], judged.confidence, strict=True)
+            for low, high, (n, total, right) in zip(_BINS[:-1], _BINS[1:], evaluated.confidence, strict=True)
             if n
         ],
         caption="Mean probability of what was predicted, and the share of these predictions that are right.",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from scne.cli._report import SHUFFLED_ROWS, Report
 from scne.cli._report_parts import Missing, in_columns
-from scne.cli._report_rows import JudgedRows
+from scne.cli._report_rows import EvaluatedRows
 from scne.explain import level_effect, number_effect
 from scne.fitting import FittedNetworks
 from scne.passes import Engine, ThreadEngine, available_threads
@@ -33,12 +33,12 @@ class Curve:
 
 def add_effects(page: Page, report: Report) -> Missing | None:
     """How the prediction of the first output moves along the columns whose shuffling costs most."""
-    if not isinstance(report.judged, JudgedRows):
+    if not isinstance(report.evaluated, EvaluatedRows):
         return None
     rises = in_columns(report.permutation.columns.mean)[:, 0]
     order = [int(place) for place in np.argsort(-rises, kind="stable")[:MOST_CURVES] if rises[place] > 0]
     # The sample is in the order of the rows: its first ones may be of one season.
-    inputs = report.judged.encoded
+    inputs = report.evaluated.encoded
     inputs = inputs[:: -(-len(inputs) // SHUFFLED_ROWS)]
     with ThreadEngine(available_threads()) as engine:
         curves = [_curve(report, inputs, place, engine) for place in order]
@@ -70,8 +70,8 @@ def _curve(report: Report, inputs: NDArray[np.float64], place: int, engine: Engi
     model, target = report.model.fitted_, report.targets[0]
     encoder = model.columns.encoder
     if encoder is None:
-        known = model.columns.names
-        return _number_curve(model, inputs, place, str(known[place]) if known else f"column {place}", target, engine)
+        labels = model.columns.names
+        return _number_curve(model, inputs, place, str(labels[place]) if labels else f"column {place}", target, engine)
     positions = encoder.positions_of(np.array([place]))
     if not len(positions):
         return None

@@ -33,11 +33,11 @@ def add_path(page: Page, report: Report) -> Missing | None:
         )
     page.section("From averaging to joint fitting", text)
     held_out = display.scores_name == "held-out rows"
-    judge = "on held-out rows" if held_out else "by generalised cross-validation"
+    score = "on held-out rows" if held_out else "by generalised cross-validation"
     ends = f"{display.training[0]:.3g} to {display.training[-1]:.3g}"
     page.figure(
         display.plot,
-        caption=f"Errors of the networks along λ: on the rows of the fit, and {judge}.",
+        caption=f"Errors of the networks along λ: on the rows of the fit, and {score}.",
         alt=f"Line chart of the errors along lambda. The training error goes from {ends}; "
         f"the lambda that was taken is {model.decorrelation_:.5g}.",
     )
@@ -49,9 +49,9 @@ def add_members(page: Page, report: Report) -> Missing | None:
     model = report.model
     if not is_ensemble(model):
         return None
-    if len(report.judged.truth) < 2:
+    if len(report.evaluated.truth) < 2:
         return Missing("How alike the networks are", "A correlation needs at least two rows.")
-    display = MemberCorrelationDisplay.from_estimator(model, report.judged.sample, ax=scratch_axes())
+    display = MemberCorrelationDisplay.from_estimator(model, report.evaluated.sample, ax=scratch_axes())
     apart = display.correlation[~np.eye(len(display.names), dtype=bool)]
     defined = apart[np.isfinite(apart)]
     span = f" from {defined.min():.2f} to {defined.max():.2f}" if defined.size else ""
@@ -67,7 +67,7 @@ def add_members(page: Page, report: Report) -> Missing | None:
     size = float(np.clip(2.6 + 0.2 * len(display.names), 3.0, 6.0))
     page.figure(
         display.plot,
-        caption=f"Correlation of the networks' outputs{of} on {len(report.judged.truth):,} of these rows.",
+        caption=f"Correlation of the networks' outputs{of} on {len(report.evaluated.truth):,} of these rows.",
         alt=f"Table of colours: the correlation between the outputs of two networks goes{span}.",
         width=size + 1.2,
         height=size,

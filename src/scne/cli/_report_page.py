@@ -7,13 +7,13 @@ from platform import python_version
 
 from scne.cli._report import LEVEL, Report
 from scne.cli._report_baselines import FOLDS
-from scne.cli._report_classes import JudgedClasses, add_class_scores
+from scne.cli._report_classes import EvaluatedClasses, add_class_scores
 from scne.cli._report_effects import add_effects
 from scne.cli._report_ensemble import add_convergence, add_members, add_path
 from scne.cli._report_importances import add_importances, add_networks
 from scne.cli._report_parts import SHOWN_OUTPUTS, Missing, scratch_axes, with_article
 from scne.cli._report_residuals import add_residuals
-from scne.cli._report_rows import JudgedRows
+from scne.cli._report_rows import EvaluatedRows
 from scne.passes import announce
 from scne.report import NodesDisplay, Page, PredictionIntervalDisplay, format_duration
 from scne.rows import counted, listed
@@ -25,11 +25,11 @@ Part = Callable[[Page, Report], Missing | None]
 def report_page(report: Report) -> Page:
     """Lay out a report; pictures that this model cannot have are named with what it takes to have them."""
     targets = listed(report.targets)
-    n_rows = report.judged.evaluation.n_rows
+    n_rows = report.evaluated.evaluation.n_rows
     page = Page(
         f"{report.model_path.name} on {report.data_path.name}",
-        f"{with_article(report.summary.estimator)} that predicts {targets}, judged on {counted(n_rows, 'row')}. These "
-        "errors are what to expect of new rows if the fit has not seen these.",
+        f"{with_article(report.summary.estimator)} that predicts {targets}, evaluated on {counted(n_rows, 'row')}. "
+        "These errors are what to expect of new rows if the fit has not seen these.",
     )
     parts: tuple[Part, ...] = (
         _add_scores,
@@ -56,20 +56,22 @@ def report_page(report: Report) -> Page:
 
 
 def _add_scores(page: Page, report: Report) -> Missing | None:
-    judged = report.judged
-    return add_class_scores(page, judged) if isinstance(judged, JudgedClasses) else _add_errors(page, report, judged)
+    evaluated = report.evaluated
+    if isinstance(evaluated, EvaluatedClasses):
+        return add_class_scores(page, evaluated)
+    return _add_errors(page, report, evaluated)
 
 
-def _add_errors(page: Page, report: Report, judged: JudgedRows) -> Missing | None:
+def _add_errors(page: Page, report: Report, evaluated: EvaluatedRows) -> Missing | None:
     names = report.targets
-    evaluation = judged.evaluation
+    evaluation = evaluated.evaluation
     heads = ["target", "RMSE", "MAE", "R²"]
     rows: list[list[str | float | None]] = [
         [name, evaluation.rmse[name], evaluation.mae[name], evaluation.r2[name]] for name in names
     ]
-    if report.widths is not None and judged.coverage is not None:
+    if report.widths is not None and evaluated.coverage is not None:
         heads += ["coverage", "half-width"]
-        for row, covered, reach in zip(rows, judged.coverage, report.widths, strict=True):
+        for row, covered, reach in zip(rows, evaluated.coverage, report.widths, strict=True):
             row += [f"{100 * covered:.1f} %", float(reach)]
     caption = f"Over all {counted(evaluation.n_rows, 'row')}, in the target's units."
     if report.widths is not None:
@@ -83,7 +85,7 @@ def _add_errors(page: Page, report: Report, judged: JudgedRows) -> Missing | Non
     )
     _add_baselines(page, report)
     for output, name in enumerate(names[:SHOWN_OUTPUTS]):
-        _add_predicted(page, report, judged, output, name)
+        _add_predicted(page, report, evaluated, output, name)
     return None if report.widths is not None else Missing("Intervals", report.no_widths)
 
 
@@ -106,10 +108,10 @@ def _add_baselines(page: Page, report: Report) -> None:
     )
 
 
-def _add_predicted(page: Page, report: Report, judged: JudgedRows, output: int, name: str) -> None:
-    truth, prediction = judged.truth[:, output], judged.predictions[:, output]
-    widths, covered = report.widths, judged.coverage
-    n_rows = judged.evaluation.n_rows
+def _add_predicted(page: Page, report: Report, evaluated: EvaluatedRows, output: int, name: str) -> None:
+    truth, prediction = evaluated.truth[:, output], evaluated.predictions[:, output]
+    widths, covered = report.widths, evaluated.coverage
+    n_rows = evaluated.evaluation.n_rows
     display = PredictionIntervalDisplay(
         y_true=truth,
         y_pred=prediction,
@@ -145,9 +147,9 @@ def _add_model(page: Page, report: Report) -> Missing | None:
     rows: list[list[str | int | float | None]] = [[group.name, group.n_columns, group.n_nodes] for group in networks]
     caption = ""
     # Errors of several targets together have no unit but that of the scaled ones.
-    one = len(report.targets) == 1
-    scale = report.summary.target_scale[0] if one else 1.0
-    unit = "in the target's units" if one else "in units of the scaled targets"
+    single_target = len(report.targets) == 1
+    scale = report.summary.target_scale[0] if single_target else 1.0
+    unit = "in the target's units" if single_target else "in units of the scaled targets"
     for head, errors in (
         ("train", [group.training_error for group in networks]),
         ("validation", [group.validation_error for group in networks]),
@@ -188,15 +190,15 @@ def _add_nodes(page: Page, report: Report) -> Missing | None:
 
 def _add_facts(page: Page, report: Report) -> None:
     page.section("How this page was made")
-    judged = report.judged
+    evaluated = report.evaluated
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn", "matplotlib"))
     page.facts(
         {
             "Command": f"`{report.command}`",
             "Model": f"{report.model_path}, {report.summary.n_bytes:,} bytes, "
             f"{report.summary.n_parameters:,} parameters",
-            "Rows": judged.evaluation.n_rows,
-            "Rows in pictures": len(judged.truth),
+            "Rows": evaluated.evaluation.n_rows,
+            "Rows in pictures": len(evaluated.truth),
             "Rows shuffled": report.permutation.n_rows,
             "Seed": str(report.seed),
             "Time": format_duration(time.perf_counter() - report.started),

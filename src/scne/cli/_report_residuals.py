@@ -4,7 +4,7 @@ import numpy as np
 
 from scne.cli._report import LEVEL, Report
 from scne.cli._report_parts import SHOWN_OUTPUTS, Missing
-from scne.cli._report_rows import JudgedRows
+from scne.cli._report_rows import EvaluatedRows
 from scne.report import Page, draw_distribution, draw_residuals, format_number
 from scne.rows import counted
 
@@ -13,21 +13,21 @@ FIFTHS = 5
 
 def add_residuals(page: Page, report: Report) -> Missing | None:
     """Pictures of the residuals of each output that is shown, and a table by fifths of the prediction."""
-    judged = report.judged
-    if not isinstance(judged, JudgedRows):
+    evaluated = report.evaluated
+    if not isinstance(evaluated, EvaluatedRows):
         return None
-    n_rows = len(judged.truth)
+    n_rows = len(evaluated.truth)
     if n_rows < FIFTHS:
         return Missing("Residuals", f"They need at least {FIFTHS} rows.")
-    sampled = f" On {counted(n_rows, 'row')} drawn at random." if n_rows < judged.evaluation.n_rows else ""
+    sampled = f" On {counted(n_rows, 'row')} drawn at random." if n_rows < evaluated.evaluation.n_rows else ""
     page.section(
         "Residuals",
         "A residual is the truth minus the prediction: above zero the prediction was too low. A median that leaves "
         f"zero, or a spread that grows along the prediction, is something the model has missed.{sampled}",
     )
     for output, name in enumerate(report.targets[:SHOWN_OUTPUTS]):
-        prediction = judged.predictions[:, output]
-        residual = judged.truth[:, output] - prediction
+        prediction = evaluated.predictions[:, output]
+        residual = evaluated.truth[:, output] - prediction
         middle = [format_number(float(end)) for end in np.quantile(residual, (0.05, 0.5, 0.95))]
         page.figure(
             lambda ax, p=prediction, r=residual, n=name: draw_residuals(ax, p, r, target=n),  # type: ignore[misc]
@@ -42,13 +42,13 @@ def add_residuals(page: Page, report: Report) -> Missing | None:
             alt=f"Bar chart of the residuals of {name}: 90 % lie between {middle[0]} and {middle[2]}.",
             height=2.6,
         )
-        _add_fifths(page, report, judged, output, name)
+        _add_fifths(page, report, evaluated, output, name)
     return None
 
 
-def _add_fifths(page: Page, report: Report, judged: JudgedRows, output: int, name: str) -> None:
+def _add_fifths(page: Page, report: Report, evaluated: EvaluatedRows, output: int, name: str) -> None:
     """Errors, and what the intervals cover, for the lowest fifth of the predictions up to the highest."""
-    truth, prediction = judged.truth[:, output], judged.predictions[:, output]
+    truth, prediction = evaluated.truth[:, output], evaluated.predictions[:, output]
     width = None if report.widths is None else float(report.widths[output])
     heads = [f"predicted {name}", "mean residual", "RMSE"]
     if width is not None:

@@ -75,7 +75,7 @@ class TruthRows:
 
 
 @dataclass(frozen=True)
-class JudgedRows:
+class EvaluatedRows:
     """What a model says of rows whose truth is known: of all rows the errors and the share (q,) in their interval.
 
     Of a sample the inputs, as the model takes them and `encoded` (n, d), and truth and predictions (n, q).
@@ -134,9 +134,9 @@ def evaluate(model: Model, rows: TruthRows) -> Evaluation | ClassEvaluation:
     return sums.evaluation(rows.targets)
 
 
-def judge(
+def evaluated_rows(
     model: Regressor, rows: TruthRows, widths: NDArray[np.float64] | None, sample_rows: int, seed: int
-) -> JudgedRows:
+) -> EvaluatedRows:
     """Predict all rows in one pass, and draw the sample while they go by.
 
     `widths` (q,) are the half widths of the intervals whose coverage is counted, or None.
@@ -156,7 +156,7 @@ def judge(
     table = drawer.finish().table
     sample = rows.inputs(table)
     encoded = sample if isinstance(sample, np.ndarray) else file_encoder(model).transform(table)
-    return JudgedRows(
+    return EvaluatedRows(
         sums.evaluation(rows.targets),
         None if widths is None else covered / n_rows,
         sample,

@@ -203,10 +203,10 @@ def _base(name: str) -> str:
     return name.replace("\\", "/").rsplit("/", 1)[-1]
 
 
-def _lacking(path: Path, name: str, found: list[str]) -> _Lacking:
+def _lacking(path: Path, name: str, members: list[str]) -> _Lacking:
     # Names come from the archive: of any length, with anything in them.
-    names = [name[:100].encode("ascii", "backslashreplace").decode() for name in found[:5]]
-    holds = ", ".join(names) + (" and more" if len(found) > 5 else "") if found else "nothing"
+    names = [name[:100].encode("ascii", "backslashreplace").decode() for name in members[:5]]
+    holds = ", ".join(names) + (" and more" if len(members) > 5 else "") if members else "nothing"
     return _Lacking(f"{path} does not hold {name}: it holds {holds}.")
 
 

@@ -102,12 +102,12 @@ def download(
     """
     if _kept_bytes(remote, part) > limit:
         discard(part)
-    furthest, failures, tries, kept = -1, 0, 0, bool(_kept_bytes(remote, part))
+    furthest, failures, tries, resumed = -1, 0, 0, bool(_kept_bytes(remote, part))
     while True:
         tries += 1
         try:
             _receive(remote, part, limit, stage)
-            return kept
+            return resumed
         except _Interrupted as error:
             size = part.stat().st_size if part.exists() else 0
             # A line that drops every few minutes but moves on each time is not a failure.

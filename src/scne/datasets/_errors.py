@@ -8,9 +8,10 @@ class DatasetError(OSError):
 
     Examples
     --------
-    >>> from scne.datasets import fetch_year_prediction
-    >>> fetch_year_prediction(data_home="nowhere", download_if_missing=False)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    scne.datasets._errors.DatasetError: Data not found: ...
+    >>> from scne.datasets import DatasetError, fetch_year_prediction
+    >>> try:
+    ...     fetch_year_prediction(data_home="nowhere", download_if_missing=False)
+    ... except DatasetError as error:
+    ...     print(str(error)[:15])
+    Data not found:
     """

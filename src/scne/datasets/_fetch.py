@@ -71,9 +71,9 @@ def fetch(
     """
     folder = get_data_home(home)
     if file is None:
-        found = find_stored(record, folder)
-        if found is not None:
-            return found
+        stored = find_stored(record, folder)
+        if stored is not None:
+            return stored
         if not download_if_missing:
             raise DatasetError(
                 f"Data not found: {folder / record.file_name} is not there, and download_if_missing is False."
@@ -83,8 +83,8 @@ def fetch(
         if file is not None:
             return _store_file(record, folder, Path(file))
         # Another process may have been quicker.
-        found = find_stored(record, folder)
-        return found or _from_any(record, folder, places or _usual_places(record), n_retries, delay)
+        stored = find_stored(record, folder)
+        return stored or _from_any(record, folder, places or _usual_places(record), n_retries, delay)
 
 
 @contextmanager
@@ -152,16 +152,16 @@ def _from_place(record: DatasetRecord, home: Path, place: Place, n_retries: int,
     parts = [folder / f"{name}.part" for name in names]
     whole = [folder / name for name in names]
     while True:
-        kept = False
+        resumed = False
         for remote, part, archive in zip(place.remotes, parts, whole, strict=True):
             # An archive under its own name was verified before a process was stopped; it is verified again below.
             if archive.exists():
                 os.replace(archive, part)
-                kept = True
+                resumed = True
             else:
                 stage = f"downloading {record.name} (MB)"
                 limit = largest_download(record)
-                kept |= download(remote, part, limit=limit, n_retries=n_retries, delay=delay, stage=stage)
+                resumed |= download(remote, part, limit=limit, n_retries=n_retries, delay=delay, stage=stage)
         try:
             checked = _verify(record, parts, place)
             for part, archive in zip(parts, whole, strict=True):
@@ -173,7 +173,7 @@ def _from_place(record: DatasetRecord, home: Path, place: Place, n_retries: int,
             for part, archive in zip(parts, whole, strict=True):
                 discard(part)
                 archive.unlink(missing_ok=True)
-            if not kept:
+            if not resumed:
                 raise
             continue
         for archive in whole:
@@ -215,8 +215,8 @@ def verify_text(record: DatasetRecord, path: Path) -> str:
             size += len(chunk)
             announce(f"verifying {record.name} (MB)", size // MEGABYTE, max(text.n_bytes // MEGABYTE, 1))
     if size != text.n_bytes:
-        found = f"more than {text.n_bytes:,}" if size > text.n_bytes else f"{size:,}"
-        raise DatasetError(f"{path} is not {text.name}: expected {text.n_bytes:,} bytes, found {found}.")
+        length = f"more than {text.n_bytes:,}" if size > text.n_bytes else f"{size:,}"
+        raise DatasetError(f"{path} is not {text.name}: expected {text.n_bytes:,} bytes, found {length}.")
     if digest.hexdigest() != text.digest:
         raise DatasetError(
             f"{path} is not {text.name}: expected {_label(text.algorithm)} {text.digest}, found {digest.hexdigest()}."

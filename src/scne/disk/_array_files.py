@@ -33,7 +33,6 @@ def write_arrays(path: Path, label: str, arrays: Mapping[str, ArrayLike]) -> Non
 
     Parameters
     ----------
-    path : Path
     label : str
         Whose arrays they are; `read_arrays` asks for the same.
     arrays : mapping of str to array

@@ -157,5 +157,5 @@ def _reason(error: OSError, target: Path) -> str:
     if not target.parent.is_dir():
         return f"there is no folder {target.parent}"
     words = (error.strerror or str(error)).lower()
-    kept = "the file that was there is untouched" if target.exists() else "nothing was left behind"
-    return f"{words} ({kept})"
+    state = "the file that was there is untouched" if target.exists() else "nothing was left behind"
+    return f"{words} ({state})"

@@ -12,7 +12,13 @@ from scne.estimators._leaving import Leaving
 from scne.estimators._scne import SCNERegressor
 from scne.estimators._scores import scored
 from scne.estimators.inputs._complete_files import complete_files
-from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
+from scne.estimators.inputs._data import (
+    AnyTable,
+    GivenRows,
+    check_prediction_inputs,
+    is_dask_collection,
+    is_file_rows,
+)
 from scne.estimators.inputs._known_files import file_outputs, opened, predict_batches
 from scne.estimators.inputs._labelled import KnownClasses, check_label_column, label_codes, later_labelled_rows
 from scne.estimators.inputs._labels import labels_like
@@ -35,7 +41,7 @@ if TYPE_CHECKING:
     from scne.rows import Encoder, FileRows
 
 
-class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
+class ClassPredictions(Leaving, AnyTable, ClassifierMixin, BaseEstimator):
     """A fitted regressor on indicators of classes, and a map from its outputs to probabilities."""
 
     device: str | None
@@ -70,8 +76,8 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or files
-            Rows in files, or their path.
+        X
+            As for `predict`.
 
         Returns
         -------
@@ -102,8 +108,8 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or files
-            Rows in files, or their path.
+        X
+            As for `predict`.
 
         Returns
         -------
@@ -119,8 +125,8 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self, X: Table) -> Array:
         """Natural logarithms of `predict_proba`."""
-        found = self.predict_proba(X)
-        return np.log(found) if is_dask_collection(found) else namespace_of(found).log(found)
+        shares = self.predict_proba(X)
+        return np.log(shares) if is_dask_collection(shares) else namespace_of(shares).log(shares)
 
     def score(self, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """The share of rows whose class is predicted right.
@@ -143,8 +149,8 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if is_file_rows(X):
             return self._accuracy_on_files(X, y, sample_weight)
-        found = scored(accuracy_score, self.predict, X, y, sample_weight)
-        return super().score(X, y, sample_weight) if found is None else found
+        accuracy = scored(accuracy_score, self.predict, X, y, sample_weight)
+        return super().score(X, y, sample_weight) if accuracy is None else accuracy
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -170,12 +176,8 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
             Best of rows that the fit has not seen.
         y : array-like of shape (n_rows,)
             Labels, of the classes of the fit.
-        n_repeats : int, default=5
-            How often each column, and each group of columns, is shuffled.
-        random_state : int, RandomState or None, default=None
-        sample_weight : array-like of shape (n_rows,), optional
-        max_rows : int or None, default=100_000
-            Of more rows so many are drawn; None takes all.
+        n_repeats, random_state, sample_weight, max_rows
+            As for `SCNERegressor.permutation_importances`.
 
         Returns
         -------
@@ -196,9 +198,9 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         generator = shuffles(n_repeats, max_rows, random_state)
         refuse_collections(X, y, sample_weight)
-        known = KnownClasses(self.classes_, column=self._label_column())
-        given = later_labelled_rows(GivenRows(opened(self, X, with_targets=True), y, sample_weight), known)
-        rows = rows_to_shuffle(self.regressor_, given.X, given.y, given.sample_weight, max_rows, generator)
+        known_classes = KnownClasses(self.classes_, column=self._label_column())
+        labelled = later_labelled_rows(GivenRows(opened(self, X, with_targets=True), y, sample_weight), known_classes)
+        rows = rows_to_shuffle(self.regressor_, labelled.X, labelled.y, labelled.sample_weight, max_rows, generator)
         measure, threads = Measure("log loss", self._log_loss), check_threads(self.n_jobs)
         return permutation_importances(self.fitted_, rows, n_repeats, generator, threads, measure)
 
@@ -244,18 +246,11 @@ class ClassPredictions(Leaving, ClassifierMixin, BaseEstimator):
         check_label_column(files, self._label_column())
         right, total = 0.0, 0.0
         for batch, outputs in predict_batches(self, complete_files(files)):
-            found = label_codes(files, batch, self.classes_)
-            hits = self.probability_map_.scores(outputs).argmax(axis=1) == found.codes
-            right += float(found.weights @ hits)
-            total += float(found.weights.sum())
+            codes = label_codes(files, batch, self.classes_)
+            hits = self.probability_map_.scores(outputs).argmax(axis=1) == codes.codes
+            right += float(codes.weights @ hits)
+            total += float(codes.weights.sum())
         return right / total if total else float("nan")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = True
-        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "probability_map_")

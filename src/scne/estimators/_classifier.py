@@ -176,7 +176,7 @@ class SCNEClassifier(ClassPredictions):
         sample_weight : array-like of shape (n_rows,), optional
             Only their ratios matter; see `SCNERegressor.fit`.
         X_val, y_val : array-like, optional
-            Held-out rows of your own, as in `SCNERegressor.fit`, on which probabilities are fitted too.
+            Validation rows of your own, as in `SCNERegressor.fit`, on which probabilities are fitted too.
         checkpoint : path, optional
             Folder that keeps the fit's progress; see `SCNERegressor.fit`.
         client : distributed.Client, optional
@@ -274,8 +274,8 @@ class SCNEClassifier(ClassPredictions):
                 f"classes is {np.asarray(classes).tolist()!r:.200}, but the first call had "
                 f"{self.classes_.tolist()!r:.200}; later calls cannot change them."
             )
-        known = self._known_classes(self.fitted_.weight_scale or UNIT_SCALE)
-        later = later_labelled_rows(GivenRows(opened(self, X, with_targets=True), y, sample_weight), known)
+        known_classes = self._known_classes(self.fitted_.weight_scale or UNIT_SCALE)
+        later = later_labelled_rows(GivenRows(opened(self, X, with_targets=True), y, sample_weight), known_classes)
         self.regressor_.partial_fit(later.X, later.y, later.sample_weight, forgetting=forgetting)
         self.held_out_scores_ = None
         return self

@@ -77,8 +77,8 @@ class NetworkRegressor(LearningRegressor):
         dates: tuple[DateColumns, ...] = ()
         chosen = self.scaling == "chosen ramps"
         if (chosen or self.scaling == "ramps") and data.column_names is not None:
-            found = whole_dates(find_dates(data.column_names), (group.columns for group in groups))
-            dates = plausible_dates(found, data.search.inputs) if found else ()
+            date_columns = whole_dates(find_dates(data.column_names), (group.columns for group in groups))
+            dates = plausible_dates(date_columns, data.search.inputs) if date_columns else ()
         limited = self.scaling not in ("min-max", "none")
         name = "0-1" if self.scaling == "min-max" else "ramps" if chosen else self.scaling
         return ScalingPlan(name, self.target_scaling, limited, dates, chosen)

@@ -18,6 +18,7 @@ from scne.estimators._leaving import Leaving
 from scne.estimators._scores import ScoredRegressor
 from scne.estimators.inputs._complete_files import complete_files
 from scne.estimators.inputs._data import (
+    AnyTable,
     GivenRows,
     all_or_nothing,
     check_prediction_inputs,
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
     from scne.rows import FileRows
 
 
-class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMixin, BaseEstimator, ABC):
+class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, AnyTable, MultiOutputMixin, BaseEstimator, ABC):
     """Base of the networks and the ensembles: a shell around `FittedNetworks`."""
 
     device: str | None
@@ -112,8 +113,8 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
             a row of twice that weight counts as two rows. Others say how much a row matters beside the rest, and are
             given a mean of 1. Rows of weight zero are left out.
         X_val, y_val : array-like, optional
-            Held-out rows of your own, instead of a `validation_fraction`: on them each network keeps its best prefix of
-            nodes, and what is "auto" or "judged" is chosen.
+            Validation rows of your own, instead of a `validation_fraction`: on them each network keeps its best prefix
+            of nodes, and what is "auto" or "judged" is chosen.
         checkpoint : path, optional
             Folder that keeps the fit's progress: a new or empty one, or that of the same fit. A fit that was killed
             resumes from there when it is started again with the same settings and data, and ends with the same bits; a
@@ -144,7 +145,7 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
                 words = "whose contents cannot be fingerprinted without reading them; keep those of fits on files"
                 raise ValueError(f"checkpoint was passed beside a Dask collection, {words} (scne.open_rows).")
         job = logging_stages(f"{type(self).__name__}.fit")
-        with job, nullcontext() if checkpoint is None else keeping(checkpoint) as kept:
+        with job, nullcontext() if checkpoint is None else keeping(checkpoint) as progress:
             engine = open_engine(self.device, template.precision, self.n_jobs, given.X)
             memory = None
             if files and given.X.target_names and not engine.on_device:
@@ -154,12 +155,12 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
                 if memory is not None and complete is not given.X:
                     memory = self._memory_plan(complete, engine.n_threads)
                 given = replace(given, X=complete)
-            if kept is not None and files:
-                kept.begin(fit_identity(self, given.X))
-            data = check_training_data(self, given, template.search_rows, seed, kept, engine, memory)
+            if progress is not None and files:
+                progress.begin(fit_identity(self, given.X))
+            data = check_training_data(self, given, template.search_rows, seed, progress, engine, memory)
             # Arrays are known once they are checked: those that a fit refuses leave no folder behind.
-            if kept is not None and not files:
-                kept.begin(fit_identity(self, data))
+            if progress is not None and not files:
+                progress.begin(fit_identity(self, data))
             data = placed(data, engine) if engine.on_device else data
             if memory is not None:
                 memory = memory.after_learning(data.encoder, data.rows.n_rows)
@@ -171,7 +172,7 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
             fit_plan = self._fit_plan(data, seed, basis_bytes)
             if memory is not None and not memory.least.tries_kinds:
                 fit_plan = replace(fit_plan, scaling=replace(fit_plan.scaling, chosen=False))
-            self.fitted_, held_out = fit_networks(fit_plan, data, engine, kept)
+            self.fitted_, held_out = fit_networks(fit_plan, data, engine, progress)
         if files:
             note = None if memory is None else memory.note(data.search.n_rows)
             facts: dict[str, Any] = {"target_names": list(given.X.target_names)}
@@ -331,13 +332,6 @@ class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, MultiOutputMix
         from scne.models import export_plan
 
         return export_plan(self.fitted_, type(self).__name__, interval)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = True
-        return tags
 
 
 def draw_seed(random_state: RandomState) -> int:

@@ -279,8 +279,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         if groups is not None and self.networks == "per group":
             warn_of_unseen(groups, data)
         if groups is None or self.networks == "across":
-            n_networks = self.n_estimators or networks_of(self.effort)
-            groups = all_columns(data.rows.n_columns, n_networks, "network")
+            groups = all_columns(data.rows.n_columns, self.n_estimators or networks_of(self.effort))
         names = list(map(attrgetter("name"), groups))
         return FitPlan(
             groups,

@@ -103,5 +103,5 @@ class ScoredRegressor(RegressorMixin):
             if y is not None or sample_weight is not None:
                 raise ValueError("y or sample_weight was passed beside rows in files; open_rows names both columns.")
             return scored_files(r2_score, self, X)
-        found = scored(r2_score, self.predict, X, y, sample_weight)
-        return super().score(X, y, sample_weight) if found is None else found
+        score = scored(r2_score, self.predict, X, y, sample_weight)
+        return super().score(X, y, sample_weight) if score is None else score

@@ -81,14 +81,14 @@ def _stops(model: FittedNetworks, about: Described) -> str:
     searches = [member.search for member in model.members if member.search is not None]
     reasons = Counter(search.stop_reason.value for search in searches)
     built = sum(len(search.training_curve) for search in searches)
-    kept = sum(member.layer.n_nodes for member in model.members)
+    n_nodes = sum(member.layer.n_nodes for member in model.members)
     if len(reasons) == 1:
         words = f"Building stopped because {next(iter(reasons))}"
     else:
         stopped = [f"{counted(count, 'network')} stopped because {reason}" for reason, count in reasons.most_common()]
         words = listed(stopped)
-    if built > kept:
-        words += f"; of {built:,} nodes {kept:,} were kept, up to the least error on held-out rows"
+    if built > n_nodes:
+        words += f"; of {built:,} nodes {n_nodes:,} were kept, up to the least error on held-out rows"
     tuned = " All nodes of a network were then tuned together." if about.tuned else ""
     return f"{words}.{tuned}"
 

@@ -85,13 +85,11 @@ def held_out_outputs(
 
     Parameters
     ----------
-    site : BuildingSite
     layers : sequence of HiddenLayer
     weights : ndarray of shape (L, q)
         Of the model that is kept. They have not seen held-out rows that the user gave.
     weights_without : callable or None
         Solves for the weights without the rows that were held out; None where that is not possible.
-    threads : int
 
     Returns
     -------
@@ -146,12 +144,12 @@ def kept_errors(errors: Array, weights: Array | None = None) -> NDArray[np.float
     else:
         shares = weights / (xp.sum(weights) * (1.0 + 1.0 / n))
     wanted = like(np.arange(1, m + 1) / (m + 1) - _ROUNDING, errors)
-    kept = []
+    chosen = []
     for output in range(errors.shape[1]):
         order = xp.argsort(errors[:, output], stable=True)
         places = xp.searchsorted(xp.cumulative_sum(xp.take(shares, order, axis=0)), wanted)
-        kept.append(xp.take(errors[:, output], xp.take(order, xp.clip(places, 0, n - 1), axis=0), axis=0))
-    return to_numpy(xp.stack(kept, axis=1))
+        chosen.append(xp.take(errors[:, output], xp.take(order, xp.clip(places, 0, n - 1), axis=0), axis=0))
+    return to_numpy(xp.stack(chosen, axis=1))
 
 
 def half_widths(errors: NDArray[np.float64] | None, interval: object) -> NDArray[np.float64]:

@@ -114,9 +114,9 @@ class CheckpointFolder:
         if manifest is None:
             self._write_manifest(self.path, identity, made=False)
             return True
-        found = differences(manifest["fit"], identity)
-        if found:
-            shown = "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")
+        changes = differences(manifest["fit"], identity)
+        if changes:
+            shown = "; ".join(changes[:5]) + (f"; and {len(changes) - 5} more" if len(changes) > 5 else "")
             raise self._refusal(
                 f"which holds the progress of a fit with other settings or other data: {shown}. Repeat the command "
                 "that was stopped, use another folder, or delete this one to start anew"

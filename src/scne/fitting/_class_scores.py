@@ -44,12 +44,12 @@ def class_scores(
     (0.75, 0.4, 0.5, 0.693)
     """
     counted = np.ones(len(codes)) if weights is None else weights
-    known = np.bincount(codes, counted, shares.shape[1]) / counted.sum()
+    class_shares = np.bincount(codes, counted, shares.shape[1]) / counted.sum()
     own = shares[np.arange(len(codes)), codes]
     return ClassScores(
         len(codes),
         float(np.average(shares.argmax(axis=1) == codes, weights=counted)),
         float(np.average(-np.log(own), weights=counted)),
-        float(known.max()),
-        float(-np.sum(known[known > 0] * np.log(known[known > 0]))),
+        float(class_shares.max()),
+        float(-np.sum(class_shares[class_shares > 0] * np.log(class_shares[class_shares > 0]))),
     )

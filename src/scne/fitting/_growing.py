@@ -41,13 +41,8 @@ def grown(
 
     Parameters
     ----------
-    model : FittedNetworks
     plans : sequence of MemberPlan
         How each network was built.
-    n : int
-    rows : LaterRows
-    validation_fraction : float or None
-    seed : int
     settings : WeightSettings
         With the lambda and the ridges of the model.
     precision : str
@@ -102,7 +97,6 @@ def grown_members(
     plans, members : sequences of MemberPlan and Member
     weights : sequence of ndarray of shape (L_m, q)
         The present output weights.
-    n : int
     site : BuildingSite
         Its rows have the targets that the networks are to explain, in units of y.
     """

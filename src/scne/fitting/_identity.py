@@ -66,12 +66,12 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     ['ridge differs']
     """
     missing = object()
-    found = []
+    changes = []
     for name in dict.fromkeys((*before, *now)):
         old, new = before.get(name, missing), now.get(name, missing)
         if old != new or type(old) is not type(new):
-            found.append(_difference(name, None if old is missing else old, None if new is missing else new))
-    return found
+            changes.append(_difference(name, None if old is missing else old, None if new is missing else new))
+    return changes
 
 
 def canonical(name: str, value: object) -> Any:

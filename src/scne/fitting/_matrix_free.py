@@ -27,10 +27,7 @@ def matrix_free_system(
 
     Parameters
     ----------
-    rows : RowSource
     layers : sequence of HiddenLayer
-    target_scaling : ColumnScaling
-    engine : Engine
     total_bytes : float
         Memory for block Gauss-Seidel's running total, which takes 16 N q bytes whether the rows are in memory or in
         files, and 8 N L_m more for the outputs of the network at work. Without the latter they are computed twice in a
@@ -135,8 +132,8 @@ class _RowTotal:
         """A block's total, brought up to date."""
         total = self.total[block.start : block.stop]
         for member, change in self.moves:
-            kept = member == self.kept_member
-            hidden = self.kept[block.start] if kept else self.layers[member].outputs(block.inputs)
+            is_kept = member == self.kept_member
+            hidden = self.kept[block.start] if is_kept else self.layers[member].outputs(block.inputs)
             total += hidden @ change
         return total
 

@@ -17,7 +17,9 @@ from scne.passes import (
     ClusterRows,
     DeviceEngine,
     Engine,
+    Pass,
     SystemSums,
+    added,
     system_sums,
 )
 from scne.rows import (
@@ -75,33 +77,30 @@ def learn_scalings(
 ) -> tuple[ColumnScaling, ColumnScaling, NDArray[np.float64]]:
     """Scalings of the inputs and of the targets, and the inputs' means.
 
-    They come from one pass over the rows, unless their statistics are known.
+    They come from one pass over the rows, unless their statistics are `known`, or a checkpoint has them.
 
     `names` of the columns are for the error that numbers of an absurd size get.
     """
-    inputs, targets = known or _all_statistics(rows, engine, checkpoint)
+    if known is None and checkpoint:
+        form = {**statistics_form("inputs", rows.n_columns), **statistics_form("targets", "q")}
+        stored = checkpoint.load("statistics", form, statistics_hold)
+        if stored is not None:
+            known = stored_statistics("inputs", stored), stored_statistics("targets", stored)
+    if known is None:
+        # One for each stripe: adding them up in their order gives the same bits wherever they were taken, and with them
+        # the same scaling, on which every choice of a node depends.
+        blocks: list[BlockStatistics] = []
+        job = Pass(rows, block_statistics, add, "reading columns", row_bytes=32 * rows.n_columns)
+        for _, stripes in engine.results(job):
+            blocks.extend(stripes)
+        known = reduce(combined_statistics, blocks)
+        if checkpoint:
+            arrays = {**statistics_to_store("inputs", known[0]), **statistics_to_store("targets", known[1])}
+            checkpoint.save("statistics", arrays)
+    inputs, targets = known
     check_input_sizes(inputs, scaling, names)
     check_target_spread(targets)
     return learn_scaling(inputs, scaling, clip_inputs), learn_scaling(targets, target_scaling), inputs.mean
-
-
-def _all_statistics(rows: AnyRows, engine: Engine, checkpoint: Checkpoint | None) -> BlockStatistics:
-    """Statistics of all rows in one pass, unless a checkpoint has them."""
-    if checkpoint:
-        form = {**statistics_form("inputs", rows.n_columns), **statistics_form("targets", "q")}
-        kept = checkpoint.load("statistics", form, statistics_hold)
-        if kept is not None:
-            return stored_statistics("inputs", kept), stored_statistics("targets", kept)
-    # One for each stripe: adding them up in their order gives the same bits wherever they were taken, and with them the
-    # same scaling, on which every choice of a node depends.
-    found: list[BlockStatistics] = []
-    for _, stripes in engine.results(rows, block_statistics, add, "reading columns", row_bytes=32 * rows.n_columns):
-        found.extend(stripes)
-    inputs, targets = reduce(combined_statistics, found)
-    if checkpoint:
-        arrays = {**statistics_to_store("inputs", inputs), **statistics_to_store("targets", targets)}
-        checkpoint.save("statistics", arrays)
-    return inputs, targets
 
 
 def block_statistics(block: RowBlock) -> list[BlockStatistics]:
@@ -189,14 +188,14 @@ def ensemble_system(
         "weight": ("float64",),
         "done": ("int64",),
     }
-    kept = checkpoint.load(part_of_fit, form, _sums_hold) if checkpoint else None
-    done = 0 if kept is None else int(kept.pop("done"))
-    total = None if kept is None else SystemSums(**{name: _where(engine, value) for name, value in kept.items()})
+    stored = checkpoint.load(part_of_fit, form, _sums_hold) if checkpoint else None
+    done = 0 if stored is None else int(stored.pop("done"))
+    total = None if stored is None else SystemSums(**{name: _where(engine, value) for name, value in stored.items()})
     width = L + 3 * max(map(len, map(attrgetter("weights"), layers)))
-    results = engine.results(rows, kernel, SystemSums.added, stage, done, row_bytes=16 * width)
-    for done, part in results:
+    job = Pass(rows, kernel, added, stage, done, row_bytes=16 * width)
+    for done, part in engine.results(job):
         # What comes from another process may be read-only, and sums are added in place.
-        total = (part if engine.on_device else part.in_numpy()) if total is None else total.added(part)
+        total = (part if engine.on_device else part.in_numpy()) if total is None else added(total, part)
         if checkpoint and checkpoint.is_due:
             checkpoint.save(part_of_fit, {**total.in_numpy()._asdict(), "done": done})
     assert total is not None

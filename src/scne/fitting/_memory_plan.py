@@ -58,30 +58,30 @@ class MemoryPlan:
         """The plan once rows or levels of texts turn out to take more than was thought; raises when that cannot be."""
         if row_bytes <= self.most.row_bytes and level_bytes <= self.most.level_bytes:
             return self
-        found = replace(self, most=_with_texts(self.most, row_bytes, level_bytes))
-        found = replace(found, least=_with_texts(self.least, row_bytes, level_bytes))
-        found.check()
-        return found
+        plan = replace(self, most=_with_texts(self.most, row_bytes, level_bytes))
+        plan = replace(plan, least=_with_texts(self.least, row_bytes, level_bytes))
+        plan.check()
+        return plan
 
     def has_room(self, level_bytes: float) -> bool:
         """Whether levels may take so much, and the search still has all of its rows."""
-        found = replace(self, most=_with_texts(self.most, 0.0, level_bytes))
-        found = replace(found, least=_with_texts(self.least, 0.0, level_bytes))
-        fits = needed_bytes(found.most, self._fewest(), 1) <= self.budget
-        return fits and found.search_rows == self.search_rows
+        plan = replace(self, most=_with_texts(self.most, 0.0, level_bytes))
+        plan = replace(plan, least=_with_texts(self.least, 0.0, level_bytes))
+        fits = needed_bytes(plan.most, self._fewest(), 1) <= self.budget
+        return fits and plan.search_rows == self.search_rows
 
     def after_learning(self, encoder: "Encoder", n_rows: int) -> "MemoryPlan":
         """The plan once columns and rows are known; raises when that cannot be."""
-        graded = sum(len(one.names) for one in encoder.encodings if one.form in _GRADED)
+        graded = sum(len(encoding.names) for encoding in encoder.encodings if encoding.form in _GRADED)
         shape = replace(self.most, n_rows=n_rows, n_columns=len(encoder.names), n_graded=graded)
-        found = replace(self, most=shape, least=shape)
-        found.check()
-        return found
+        plan = replace(self, most=shape, least=shape)
+        plan.check()
+        return plan
 
     def with_kinds(self, rows: int) -> "MemoryPlan":
         """The plan with several kinds of networks, if they were asked for and fit on one thread."""
-        found = replace(self.least, tries_kinds=self.chooses)
-        return replace(self, least=found) if needed_bytes(found, rows, 1) <= self.budget else self
+        least = replace(self.least, tries_kinds=self.chooses)
+        return replace(self, least=least) if needed_bytes(least, rows, 1) <= self.budget else self
 
     def on_threads(self, rows: int, threads: int) -> "MemoryPlan":
         """The same with as many threads as there is memory for beside so many rows of the search."""
@@ -106,8 +106,8 @@ class MemoryPlan:
         )
 
     def _wanted(self) -> int:
-        known = [count for count in (self.asked, self.most.n_rows) if count is not None]
-        return min(known)
+        counts = [count for count in (self.asked, self.most.n_rows) if count is not None]
+        return min(counts)
 
     def _fewest(self) -> int:
         return min(FEWEST_SEARCH_ROWS, self._wanted())
@@ -129,8 +129,6 @@ def plan_memory(
     ----------
     template : NetworkRegressor
         Its settings: nodes, rows of the search, scaling.
-    files : FileRows
-    n_networks : int
     threads : int
         The most to use.
     precision : str

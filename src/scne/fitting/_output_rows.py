@@ -8,7 +8,7 @@ import numpy as np
 from scne.fitting._checks import BASIS_BYTES
 from scne.ncl import OutputRows
 from scne.networks import HiddenLayer, each_outputs
-from scne.passes import ClusterRows, Engine
+from scne.passes import ClusterRows, Engine, Pass
 from scne.rows import ColumnScaling, RowBlock, RowSource
 
 # Rows whose outputs are held at a time, at least; of many nodes twice as many rows as there are nodes.
@@ -29,10 +29,7 @@ def output_rows(
 
     Parameters
     ----------
-    rows : RowSource or ClusterRows
     layers : sequence of HiddenLayer
-    target_scaling : ColumnScaling
-    engine : Engine
     most_bytes : float
         Memory for what stands for the rows, 16 (L + q)^2 bytes.
     """
@@ -40,7 +37,7 @@ def output_rows(
     if engine.on_device or 16 * width**2 > most_bytes:
         return None
     kernel = partial(_block_rows, layers, target_scaling)
-    results = engine.results(rows, kernel, OutputRows.joined, "factoring rows")
+    results = engine.results(Pass(rows, kernel, OutputRows.joined, "factoring rows"))
     return reduce(OutputRows.joined, (part for _, part in results))
 
 

@@ -155,8 +155,8 @@ def fit_map(
     mean = np.append(_PRIOR_SLOPES, np.zeros(n_classes))
     problem = _Problem(features, targets, counts, mean, precision)
     with single_threaded_blas():
-        found = _nonnegative_slopes(problem)
-    return ProbabilityMap(found[:2], found[2:], None if seen else n)
+        slopes = _nonnegative_slopes(problem)
+    return ProbabilityMap(slopes[:2], slopes[2:], None if seen else n)
 
 
 def _features(outputs: Array) -> tuple[Array, Array]:

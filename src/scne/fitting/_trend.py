@@ -116,7 +116,7 @@ def learn_line(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> tuple
     statistics = _statistics(rows, places)
     check_input_sizes(statistics, "standard", way_out=_WITHOUT)
     scaling = learn_scaling(statistics, "standard", clip=True)
-    columns = _filled(np.empty((len(targets), rows.n_columns)), rows, places, scaling)
+    columns = _scaled_columns(rows, places, scaling)
     columns -= counts @ columns / total
     left = targets - counts @ targets / total
     if rows.weights is not None:
@@ -128,7 +128,7 @@ def learn_line(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> tuple
     del columns
     weights = _ridge_weights(gram, moments, spread, total)
     del gram
-    columns = _filled(np.empty((len(targets), rows.n_columns)), rows, places, scaling)
+    columns = _scaled_columns(rows, places, scaling)
     return Trend(scaling, weights), counts @ (targets - columns @ weights) / total
 
 
@@ -145,10 +145,9 @@ def _statistics(rows: ArrayRows, places: NDArray[np.intp] | None) -> ColumnStati
     return ColumnStatistics(part.weight, *np.concatenate(parts, axis=1))
 
 
-def _filled(
-    out: NDArray[np.float64], rows: ArrayRows, places: NDArray[np.intp] | None, scaling: ColumnScaling
-) -> NDArray[np.float64]:
-    """The scaled columns of some rows, written into an array a few rows at a time."""
+def _scaled_columns(rows: ArrayRows, places: NDArray[np.intp] | None, scaling: ColumnScaling) -> NDArray[np.float64]:
+    """The scaled columns of some rows, a few rows at a time."""
+    out = np.empty((rows.n_rows if places is None else len(places), rows.n_columns))
     layer = Trend(scaling, np.empty((rows.n_columns, 0))).layer
     step = max(1, _NUMBERS_AT_A_TIME // max(1, rows.n_columns))
     for first in range(0, len(out), step):
@@ -204,8 +203,8 @@ def _ridge_weights(
         score = squares / (total - freedom) ** 2 if freedom < total else np.inf
         if score < best:
             best, chosen = score, weights
-    found: NDArray[np.float64] = directions @ chosen
-    return found
+    solution: NDArray[np.float64] = directions @ chosen
+    return solution
 
 
 def without_trend(data: TrainingData, trend: Trend) -> TrainingData:
@@ -263,7 +262,6 @@ def blended(
     ----------
     held_out : HeldOutOutputs
         Of the networks.
-    target_scaling : ColumnScaling
     searched : ArrayRows
         Rows of the search.
     fitted : ndarray of int or None

@@ -57,7 +57,6 @@ def updated(
     ----------
     model : FittedNetworks
         With its sums.
-    batch : LaterRows
     forgetting : float
         By which the weight of every older row is multiplied first.
     settings : WeightSettings
@@ -126,8 +125,6 @@ def rows_to_sum(rows: RowSource | ClusterRows, engine: Engine, trend: Trend | No
 
     Parameters
     ----------
-    rows : RowSource or ClusterRows
-    engine : Engine
     trend : Trend or None
         Taken off the targets.
     """
@@ -152,8 +149,6 @@ def joined_errors(
 
     Parameters
     ----------
-    known : RunningErrors or None
-    forgetting : float
     errors : ndarray of shape (n, q)
         Of the batch, or of a uniform sample of it.
     weights : ndarray of shape (n,) or None
@@ -182,11 +177,11 @@ def joined_errors(
         errors = np.concatenate([known.errors, errors])
     total = float(counts.sum())
     # No more errors than the rows that they stand for: an interval counts them to know how sure it may be.
-    kept = np.empty((int(min(MOST_ERRORS, len(errors), max(1.0, total + _ROUNDING))), errors.shape[1]))
-    wanted = np.arange(1, len(kept) + 1) / (len(kept) + 1)
+    joined = np.empty((int(min(MOST_ERRORS, len(errors), max(1.0, total + _ROUNDING))), errors.shape[1]))
+    wanted = np.arange(1, len(joined) + 1) / (len(joined) + 1)
     shares = counts / (total + 1.0)
     for output, column in enumerate(errors.T):
         order = np.argsort(column, kind="stable")
         places = np.searchsorted(np.cumsum(shares[order]), wanted - _ROUNDING)
-        kept[:, output] = column[order][np.minimum(places, len(column) - 1)]
-    return RunningErrors(kept, total)
+        joined[:, output] = column[order][np.minimum(places, len(column) - 1)]
+    return RunningErrors(joined, total)

@@ -99,8 +99,8 @@ def factor_block(block: Array, ridge: float) -> BlockFactor:
             return BlockFactor(size[:, None] * lower, is_full_rank=True)
     # A member without nodes (its builder found none) ends here too, with an empty basis.
     values, vectors = linalg.eigh(matrix, driver="evd", overwrite_a=True, check_finite=False)
-    kept = values > EPS * len(values) * values.max(initial=0.0)
-    return BlockFactor(vectors[:, kept] / np.sqrt(values[kept]), is_full_rank=False)
+    nonzero = values > EPS * len(values) * values.max(initial=0.0)
+    return BlockFactor(vectors[:, nonzero] / np.sqrt(values[nonzero]), is_full_rank=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,8 +256,8 @@ class Tridiagonal:
 
     def _pseudo_solve(self, shift: float, scale: float, rhs: Array) -> Array:
         values = shift + scale * self.eigenvalues
-        kept = np.abs(values) > len(values) * EPS * np.abs(values).max(initial=0.0)
-        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
+        nonzero = np.abs(values) > len(values) * EPS * np.abs(values).max(initial=0.0)
+        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=nonzero)
         vectors = self.tridiagonal_eigenvectors
         return vectors @ (inverse[:, None] * (vectors.T @ rhs))
 

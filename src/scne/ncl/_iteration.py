@@ -90,7 +90,6 @@ def step_length(system: LinearSystem, ridge: ArrayLike, moved: Array, squares: A
 
     Parameters
     ----------
-    system : LinearSystem
     ridge : float or (M,) array
     moved : (L, q) array
         B - B_before.

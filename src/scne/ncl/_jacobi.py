@@ -48,23 +48,23 @@ class BlockJacobi(IterativeSolver):
             return blocks.solve(system.right_side - c.c2 * others) / c.c1
 
         # Computed when it is asked for: its eigenvalues can cost more than the solve.
-        known = JacobiConvergence(system, blocks) if isinstance(system, EnsembleSystem) else None
+        convergence = JacobiConvergence(system, blocks) if isinstance(system, EnsembleSystem) else None
 
         def diverges(growth: float) -> bool:
             if decorrelation < any_data_bound(system):
                 return False
             # In the metric of `step_length` every step is at most the radius times as long as the one before, so that
             # what grows has a radius of at least one; not the other way round: the radius itself is better.
-            return (growth if known is None else known.radius(decorrelation)) >= 1.0
+            return (growth if convergence is None else convergence.radius(decorrelation)) >= 1.0
 
         iterates = product_iterates(system, ridge, blocks.solve(system.right_side), step, c)
         solution = replace(self.iterate(system, iterates, diverges), detail=blocks.detail)
         diverged = solution.status is Status.DIVERGED
-        if known is None:
+        if convergence is None:
             return replace(solution, decorrelation_bound=any_data_bound(system)) if diverged else solution
         if diverged:
             # The message tells the bound, so that the eigenvalues are needed at once.
-            return replace(solution, radius=known.radius(decorrelation), decorrelation_bound=known.bound)
+            return replace(solution, radius=convergence.radius(decorrelation), decorrelation_bound=convergence.bound)
         if system.n_nodes <= DENSE_NODES:
-            return replace(solution, radius=lambda: known.radius(decorrelation))
+            return replace(solution, radius=lambda: convergence.radius(decorrelation))
         return solution

@@ -141,8 +141,8 @@ def orthonormal_member(hidden: Array) -> OrthonormalMember:
 def _decomposed(matrix: Array, smallest: float) -> OrthonormalMember:
     """U and V S^-1 of a matrix, without singular values of up to `smallest` times the largest."""
     left, values, right = np.linalg.svd(matrix, full_matrices=False)
-    kept = values > smallest * values.max(initial=0.0)
-    return OrthonormalMember(left[:, kept], right[kept].T / values[kept])
+    nonzero = values > smallest * values.max(initial=0.0)
+    return OrthonormalMember(left[:, nonzero], right[nonzero].T / values[nonzero])
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,8 +223,6 @@ def solve_outputs(
     Parameters
     ----------
     solver : one of the solvers
-    rows : OutputRows
-    decorrelation : float
     ridge : float or (M,) array
     member_weights : (M,) array, optional
         a_m of Eq. (10); None is 1/M.

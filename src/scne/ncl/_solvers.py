@@ -73,10 +73,10 @@ class PseudoInverse:
         # Divide and conquer ("evd") took 0.59 s at L = 2,000 on two cores, the default ("evr") 0.75 s.
         values, vectors = linalg.eigh(matrix.T, driver="evd", overwrite_a=True, check_finite=False)
         rcond = EPS * system.n_nodes if self.rcond is None else self.rcond
-        kept = np.abs(values) > rcond * np.abs(values).max()
-        inverse_values = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
+        nonzero = np.abs(values) > rcond * np.abs(values).max()
+        inverse_values = np.divide(1.0, values, out=np.zeros_like(values), where=nonzero)
         weights = vectors @ (inverse_values[:, None] * (vectors.T @ system.right_side))
-        rank = int(kept.sum())
+        rank = int(nonzero.sum())
         detail = ""
         if rank < system.n_nodes:
             members = factor_blocks(system, ridge).detail

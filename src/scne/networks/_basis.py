@@ -8,6 +8,7 @@ A ridge r is one more row for each node, with sqrt(r) in the node's column and a
 on the longer columns is the ridge fit, R'R = H'H + r I, and the residual on the data rows is that of the ridge fit.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -18,7 +19,7 @@ from scipy.linalg import solve_triangular
 
 from scne.networks._layer import Activation
 from scne.networks._search_rows import SearchRows
-from scne.passes import Engine, PoolBlock, PoolSums, score_pool
+from scne.passes import Engine, PoolBlock, PoolSums, added, score_pool
 from scne.rows import Array, cast, device_of, is_numpy, like, namespace_of, to_numpy
 
 # One projection leaves errors of the size of the vector's own rounding errors. While the vector keeps a thirtieth of
@@ -70,10 +71,11 @@ class Resolution(NamedTuple):
     ties: float
 
 
-def resolution(precision: str) -> Resolution:
-    """Of a search in "float32" or "float64"."""
-    eps = float(np.finfo(precision).eps)
-    return Resolution(eps**0.75, float(np.sqrt(eps)))
+# Of a search in either precision.
+RESOLUTIONS = {
+    precision: Resolution(float(np.finfo(precision).eps) ** 0.75, math.sqrt(np.finfo(precision).eps))
+    for precision in ("float32", "float64")
+}
 
 
 def residual_squares(residual: Array, n_training: int, part: slice) -> NDArray[np.float64]:
@@ -86,6 +88,15 @@ def residual_squares(residual: Array, n_training: int, part: slice) -> NDArray[n
         squares = to_numpy(namespace_of(left).sum(left * left, axis=0))
     sums[0 if part.start < n_training else 1] = squares
     return sums
+
+
+class _Projecting(NamedTuple):
+    """What one projection does to the new column: see `GrowingBasis._project`."""
+
+    outputs: Callable[[slice], Array] | None
+    remove: np.ndarray | None
+    dtype: str
+    last: bool
 
 
 class _Projected(NamedTuple):
@@ -134,7 +145,7 @@ class GrowingBasis(Basis):
         self.rows, self.activation, self.engine, self.ridge = rows, activation, engine, ridge
         self.size = 0
         self.precision = str(rows.inputs.dtype).rpartition(".")[2]
-        self.resolution = resolution(self.precision)
+        self.resolution = RESOLUTIONS[self.precision]
         # Squares below the smallest normal number are rounded to multiples of its last bit, or to zero, so a candidate
         # with a smaller mean square than that would be ranked by roundings.
         self._least_square = rows.n_training * float(np.finfo(self.precision).tiny)
@@ -179,7 +190,7 @@ class GrowingBasis(Basis):
             )
             return score_pool(block, weights, self.activation.core, with_gram)
 
-        sums = self.engine.reduce(kernel, self._training, PoolSums.added)
+        sums = self.engine.reduce(kernel, self._training, added)
         sums.squares[sums.squares < self._least_square] = 0.0
         if not with_projections:
             return sums
@@ -271,59 +282,45 @@ class GrowingBasis(Basis):
         `ridge_row` is what the column has in the rows of the ridge; the `last` projection needs no Q'v.
         """
         dtype = "float64" if self._stored is None else self.precision
-        taken = None
         if remove is not None:
             ridge_row -= remove @ self._ridge_rows[: self.size]
             if self._stored is None and self.size:
                 remove = solve_triangular(self.factor[: self.size, : self.size], remove)
-            taken = remove.astype(dtype)
+            remove = remove.astype(dtype)
         kernel = self._projected_here if self._here else self._projected_on_device
-        sums = self.engine.reduce(partial(kernel, outputs, taken, dtype, last), self._stripes, _added)
+        step = _Projecting(outputs, remove, dtype, last)
+        sums = self.engine.reduce(partial(kernel, step), self._stripes, _added)
         coefficients = self._against_orthonormal(sums.coefficients) + self._ridge_rows[: self.size] @ ridge_row
         moments = sums.moments + ridge_row @ self._ridge_residual
         return _Projected(coefficients, sums.square + ridge_row @ ridge_row, moments)
 
-    def _projected_here(
-        self,
-        outputs: Callable[[slice], np.ndarray] | None,
-        taken: np.ndarray | None,
-        dtype: str,
-        last: bool,
-        part: slice,
-    ) -> _Projected:
+    def _projected_here(self, step: _Projecting, part: slice) -> _Projected:
         """The kernel of `_project`."""
         columns, here = self._columns(part), self._fresh[part]
-        if outputs is not None:
-            here[...] = outputs(part)[:, 0]
-        if taken is not None:
-            here -= taken @ columns
+        if step.outputs is not None:
+            here[...] = step.outputs(part)[:, 0]
+        if step.remove is not None:
+            here -= step.remove @ columns
         if part.start >= self.rows.n_training:
             return _Projected(np.zeros(self.size), np.zeros(()), np.zeros(self.residual.shape[1]))
         return _Projected(
-            np.zeros(self.size) if last else (columns @ here.astype(dtype)).astype(np.float64),
+            np.zeros(self.size) if step.last else (columns @ here.astype(step.dtype)).astype(np.float64),
             np.asarray(here @ here),
             self.residual[part].T @ here,
         )
 
-    def _projected_on_device(
-        self,
-        outputs: Callable[[slice], Array] | None,
-        taken: np.ndarray | None,
-        dtype: str,
-        last: bool,
-        part: slice,
-    ) -> _Projected:
+    def _projected_on_device(self, step: _Projecting, part: slice) -> _Projected:
         """The same for arrays that are not NumPy's; its sums come to this process in one copy."""
         columns, here = self._columns(part), self._fresh[part]
         xp, q = namespace_of(here), self.residual.shape[1]
-        if outputs is not None:
-            here[...] = cast(outputs(part)[:, 0], "float64")
-        if taken is not None and self.size:
-            here -= cast(xp.matmul(like(taken, columns), columns), "float64")
+        if step.outputs is not None:
+            here[...] = cast(step.outputs(part)[:, 0], "float64")
+        if step.remove is not None and self.size:
+            here -= cast(xp.matmul(like(step.remove, columns), columns), "float64")
         if part.start >= self.rows.n_training:
             return _Projected(np.zeros(self.size), np.zeros(()), np.zeros(q))
         sums = [xp.sum(here * here)[None], xp.matmul(self.residual[part, :].T, here)]
-        if not last and self.size:
-            sums.append(cast(xp.matmul(columns, cast(here, dtype)), "float64"))
+        if not step.last and self.size:
+            sums.append(cast(xp.matmul(columns, cast(here, step.dtype)), "float64"))
         square, moments, coefficients = np.split(to_numpy(xp.concat(sums, axis=0)), [1, 1 + q])
-        return _Projected(np.zeros(self.size) if last else coefficients, square[0], moments)
+        return _Projected(np.zeros(self.size) if step.last else coefficients, square[0], moments)

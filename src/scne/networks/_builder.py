@@ -55,20 +55,20 @@ def build_network(
             basis.append_node(weights)
             record.add(ChosenNode(weights, scope, contraction), basis)
     while (reason := _reason_to_stop(record, basis, settings)) is None:
-        size = record.size
+        size = len(record.weights)
         for node in add_nodes(size + 1):
             record.add(node, basis)
-        if record.size == size:
+        if len(record.weights) == size:
             reason = StopReason.NO_CANDIDATE
             break
         held_out_error = record.validation[-1] if record.validation else None
-        asked = announce(stage, record.size, settings.max_hidden, 0, record.training[-1], held_out_error)
+        asked = announce(stage, len(record.weights), settings.max_hidden, 0, record.training[-1], held_out_error)
         if keep is not None:
             keep(record.chosen())
         if asked:
             reason = StopReason.ASKED
             break
-    if not record.size:
+    if not record.weights:
         # Nothing to explain (a constant target, say). One node keeps every shape downstream ordinary.
         record.add(ChosenNode(pools.any_node(), settings.scopes[0], settings.contraction[-1]), basis)
     announce(stage, settings.max_hidden, settings.max_hidden)
@@ -94,10 +94,10 @@ def _open_search(
 
 
 def _reason_to_stop(record: "Record", basis: Basis, settings: SearchSettings) -> StopReason | None:
-    error = record.training[-1] if record.size else basis.training_error()
+    error = record.training[-1] if record.training else basis.training_error()
     if error <= settings.tol:
         return StopReason.TOLERANCE
-    if record.size >= settings.max_hidden:
+    if len(record.weights) >= settings.max_hidden:
         return StopReason.MAX_HIDDEN
     return None
 
@@ -139,11 +139,6 @@ class Record:
         self.training.append(basis.training_error())
         if basis.rows.held_out_weight:
             self.validation.append(basis.validation_error())
-
-    @property
-    def size(self) -> int:
-        """L, the nodes so far."""
-        return len(self.weights)
 
     def chosen(self) -> ChosenNodes:
         """What another search needs to go on from here."""

@@ -143,14 +143,7 @@ class HiddenLayer:
 
     def outputs(self, inputs: Array) -> Array:
         """H_m of Eq. (21) for rows of the full input, shape (n, L) or (n, L + d_m), in float64."""
-        return self._of_scaled(self.scaling.apply(chosen_columns(inputs, self.columns)))
-
-    def _of_scaled(self, scaled: Array) -> Array:
-        xp = namespace_of(scaled)
-        nodes = xp.matmul(scaled, self.weights if xp is np else like(self.weights, scaled))
-        nodes += self.biases if xp is np else like(self.biases, scaled)
-        outputs = ACTIVATIONS[self.activation](nodes)
-        return xp.concat([outputs, scaled[:, : len(self.columns)]], axis=1) if self.direct_link else outputs
+        return next(each_outputs([self], inputs))
 
 
 def each_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str = "float64") -> Iterator[Array]:
@@ -162,7 +155,11 @@ def each_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str = 
     for layer in layers:
         if last is None or layer.scaling is not last.scaling or not np.array_equal(layer.columns, last.columns):
             scaled = cast(layer.scaling.apply(chosen_columns(inputs, layer.columns)), precision)
-        yield layer._of_scaled(scaled)
+            xp = namespace_of(scaled)
+        nodes = xp.matmul(scaled, layer.weights if xp is np else like(layer.weights, scaled))
+        nodes += layer.biases if xp is np else like(layer.biases, scaled)
+        outputs = ACTIVATIONS[layer.activation](nodes)
+        yield xp.concat([outputs, scaled[:, : len(layer.columns)]], axis=1) if layer.direct_link else outputs
         last = layer
 
 

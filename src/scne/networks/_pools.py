@@ -70,8 +70,6 @@ def sparse_pool(
     Parameters
     ----------
     generator : numpy Generator
-    rows : SearchRows
-    n_candidates : int
     scopes : sequence of float
         Y; the candidates take turns.
 

@@ -221,12 +221,9 @@ def prepare_search(
 
     Parameters
     ----------
-    rows : ArrayRows
     columns : ndarray of int
     scaling : ColumnScaling, RampScaling or DatedScaling
         Of the group's columns.
-    target_scaling : ColumnScaling
-    engine : Engine
     held_out_places : ndarray of int or None
         Rows of `rows` to hold out.
     held_out_rows : ArrayRows or None
@@ -238,11 +235,11 @@ def prepare_search(
         return _prepared_on_device(
             rows, columns, scaling, target_scaling, held_out_places, held_out_rows, np.dtype(dtype).name
         )
-    kept = None if held_out_places is None else other_places(rows.n_rows, held_out_places)
-    parts = [(rows, kept)] if held_out_places is None else [(rows, kept), (rows, np.sort(held_out_places))]
+    fitted = None if held_out_places is None else other_places(rows.n_rows, held_out_places)
+    parts = [(rows, fitted)] if held_out_places is None else [(rows, fitted), (rows, np.sort(held_out_places))]
     if held_out_rows is not None:
         parts.append((held_out_rows, None))
-    n_training = rows.n_rows if kept is None else len(kept)
+    n_training = rows.n_rows if fitted is None else len(fitted)
     n_rows = rows.n_rows + (0 if held_out_rows is None else held_out_rows.n_rows)
     assert rows.targets is not None
     inputs = np.ones((n_rows, len(scaling.feature_columns) + 1), dtype=dtype)
@@ -280,7 +277,7 @@ def prepare_search(
         float(weights[:n_training].sum()),
         float(weights[n_training:].sum()),
         scaling.feature_columns,
-        keys=partial(_keys_of, rows, columns, kept),
+        keys=partial(_keys_of, rows, columns, fitted),
         n_given=len(columns),
     )
 
@@ -306,10 +303,10 @@ def _prepared_on_device(
     precision: str,
 ) -> SearchRows:
     """The same for rows on a device: training rows, and held-out rows of either source."""
-    kept = None if held_out_places is None else other_places(rows.n_rows, held_out_places)
-    parts = (
-        [rows] if held_out_places is None or kept is None else [rows.take(kept), rows.take(np.sort(held_out_places))]
-    )
+    fitted, parts = None, [rows]
+    if held_out_places is not None:
+        fitted = other_places(rows.n_rows, held_out_places)
+        parts = [rows.take(fitted), rows.take(np.sort(held_out_places))]
     if held_out_rows is not None:
         parts.append(held_out_rows)
     xp = namespace_of(rows.inputs)
@@ -332,6 +329,6 @@ def _prepared_on_device(
         sums[0],
         sum(sums[1:]),
         scaling.feature_columns,
-        keys=partial(_keys_of, rows, columns, kept),
+        keys=partial(_keys_of, rows, columns, fitted),
         n_given=len(columns),
     )

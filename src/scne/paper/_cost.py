@@ -97,14 +97,14 @@ def _assemble(plan: Plan, units: list[Unit]) -> Parts:
     for size, facts in enumerate(plan.settings["sizes"]):
         label = f"{facts['rows']:,} rows, L = {sum(facts['hidden_nodes']):,}"
         for form, algorithm in _ways(plan):
-            found = by_case[size, form, algorithm]
-            known = None
+            repeats = by_case[size, form, algorithm]
+            printed = None
             if size == 0 and form == "held":
-                known = memory["pseudo-inverse" if algorithm == "pseudo-inverse" else "iterative"]
+                printed = memory["pseudo-inverse" if algorithm == "pseudo-inverse" else "iterative"]
             cells = {
                 # Nothing is solved where only the rows are loaded.
-                "seconds": Cell() if form == "data" else repeated([one["seconds"] for one in found], 1.0),
-                "peak": repeated([one["peak"] for one in found], GB, known),
+                "seconds": Cell() if form == "data" else repeated([unit["seconds"] for unit in repeats], 1.0),
+                "peak": repeated([unit["peak"] for unit in repeats], GB, printed),
             }
             rows.append(((label, FORMS.get(form, "—"), algorithm), cells))
         for title, key, scale in (("peak memory (GB)", "peak", GB), ("processor time (s)", "seconds", 1.0)):
@@ -135,8 +135,8 @@ def _assemble(plan: Plan, units: list[Unit]) -> Parts:
     return Parts([numbers], [drawn], _findings(plan, by_case))
 
 
-def _mean(found: list[Unit], key: str, scale: float = 1.0) -> float | None:
-    return float(np.mean([one[key] for one in found])) / scale if found else None
+def _mean(units: list[Unit], key: str, scale: float = 1.0) -> float | None:
+    return float(np.mean([unit[key] for unit in units])) / scale if units else None
 
 
 def _findings(plan: Plan, by_case: dict[tuple[int, str, str], list[Unit]]) -> list[Finding]:
@@ -171,7 +171,7 @@ def _settings(quick: bool) -> dict[str, Any]:
     sizes = [{"rows": 700 if quick else rows, "hidden_nodes": nodes}]
     if not quick:
         # Remark 3 is about large L: ten times the nodes, on fewer rows so that it ends in minutes.
-        sizes.append({"rows": 50_000, "hidden_nodes": [10 * one for one in nodes]})
+        sizes.append({"rows": 50_000, "hidden_nodes": [10 * size for size in nodes]})
     return {
         "sizes": sizes,
         "lambda": published(DATASET).decorrelation,

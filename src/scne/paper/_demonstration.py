@@ -168,15 +168,15 @@ def _findings(units: list[Unit]) -> list[Finding]:
         ),
     ]
     apart = [(unit["original"]["correlations"]["A1-A2"], unit["nodes"]) for unit in units]
-    known = [(value, nodes) for value, nodes in apart if value is not None]
-    if len(known) > 1:
-        lowest = min(known)
+    pairs = [(value, nodes) for value, nodes in apart if value is not None]
+    if len(pairs) > 1:
+        lowest = min(pairs)
         findings.append(
             Finding(
                 "Without regularisation the pseudo-inverse parts from the iterations as L grows: the correlation of A1 "
-                f"and A2 is {known[0][0]:.4f} at L = {known[0][1]}, {known[-1][0]:.4f} at L = {known[-1][1]}, and at "
+                f"and A2 is {pairs[0][0]:.4f} at L = {pairs[0][1]}, {pairs[-1][0]:.4f} at L = {pairs[-1][1]}, and at "
                 f"its lowest {lowest[0]:.4f} at L = {lowest[1]}.",
-                falls([value for value, _ in known]),
+                falls([value for value, _ in pairs]),
             )
         )
     for form in RIDGES:

@@ -55,7 +55,7 @@ def _unit(plan: Plan, index: int) -> Unit:
         ways = [(algorithm, ridge) for ridge in plan.settings["ridges"] for algorithm in ALGORITHMS]
         weights = np.array([joint_weights(model, solver=ALGORITHMS[way], ridge=ridge) for way, ridge in ways])
         errors_of = [ensemble_errors(model, weights, *rows.part(rows_of)) for rows_of in (split.final, split.test)]
-        for way, *both in zip(ways, *(found.tolist() for found in errors_of), strict=True):
+        for way, *both in zip(ways, *(part_errors.tolist() for part_errors in errors_of), strict=True):
             errors[_key(ensemble, *way)] = both
     return errors
 
@@ -99,8 +99,8 @@ def _table(plan: Plan, errors: _Errors) -> ResultTable:
     }
     rows = []
     for ensemble, algorithm in product(ENSEMBLES, ALGORITHMS):
-        known = paper.error(ensemble, algorithm)
-        printed = {"train": (known.train, known.train_sd), "test": (known.test, known.test_sd)}
+        reported = paper.error(ensemble, algorithm)
+        printed = {"train": (reported.train, reported.train_sd), "test": (reported.test, reported.test_sd)}
         cells = {
             f"{part}{_suffix(ridge)}": repeated(
                 errors.of(part, ensemble, algorithm, ridge), paper.unit, *(printed[part] if ridge == RIDGE else ())

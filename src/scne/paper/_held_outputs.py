@@ -101,11 +101,9 @@ def iterated(
 
     Parameters
     ----------
-    solver : BlockJacobi or BlockGaussSeidel
     blocks : sequence of (N, L_m) arrays
         H_m.
     target : (N,) array
-    decorrelation, ridge : float
 
     Examples
     --------

@@ -60,19 +60,19 @@ def _unit(plan: Plan, index: int) -> Unit:
 def _assemble(plan: Plan, units: list[Unit]) -> Parts:
     paper = published(plan.dataset)
     names = list(paper.groups)
-    found = np.array([unit["nodes"] for unit in units])
+    chosen = np.array([unit["nodes"] for unit in units])
     printed = np.array(paper.hidden_runs)
     rows = []
-    for run, ours in enumerate(found):
-        known = printed[run] if run < len(printed) else [None] * len(names)
+    for run, ours in enumerate(chosen):
+        published_nodes = printed[run] if run < len(printed) else [None] * len(names)
         cells = {
             name: cell(int(one), paper=None if other is None else int(other))
-            for name, one, other in zip(names, ours, known, strict=True)
+            for name, one, other in zip(names, ours, published_nodes, strict=True)
         }
         rows.append(((str(run + 1),), cells))
-    spread = found.std(axis=0, ddof=1) if len(found) > 1 else [None] * len(names)
+    spread = chosen.std(axis=0, ddof=1) if len(chosen) > 1 else [None] * len(names)
     medians = {
-        name: cell(float(np.median(found[:, m])), spread[m], paper.hidden_nodes[m], float(printed[:, m].std(ddof=1)))
+        name: cell(float(np.median(chosen[:, m])), spread[m], paper.hidden_nodes[m], float(printed[:, m].std(ddof=1)))
         for m, name in enumerate(names)
     }
     rows.append((("median",), medians))
@@ -87,7 +87,7 @@ def _assemble(plan: Plan, units: list[Unit]) -> Parts:
         note="The spread of a median is the standard deviation of the repeats, here and for the paper's. Repeats of "
         "the paper and ours were drawn independently, so single lines cannot be expected to agree.",
     )
-    return Parts([counts], [_figure(plan, units)], _findings(plan, found))
+    return Parts([counts], [_figure(plan, units)], _findings(plan, chosen))
 
 
 def _figure(plan: Plan, units: list[Unit]) -> ResultFigure:
@@ -113,13 +113,13 @@ def _figure(plan: Plan, units: list[Unit]) -> ResultFigure:
     return ResultFigure(f"figure-6-{plan.dataset}", title, "lines", (panel,), caption=caption)
 
 
-def _findings(plan: Plan, found: np.ndarray) -> list[Finding]:
+def _findings(plan: Plan, chosen: np.ndarray) -> list[Finding]:
     paper = published(plan.dataset)
-    medians = np.median(found, axis=0)
+    medians = np.median(chosen, axis=0)
     most = plan.settings["most_nodes"]
     ours = ", ".join(f"{value:g}" for value in medians)
     theirs = ", ".join(map(str, paper.hidden_nodes))
-    at_end = int((found == most).sum())
+    at_end = int((chosen == most).sum())
     names = list(paper.groups)
     place = int(np.argmax(paper.hidden_nodes))
     others = [m for m in range(len(names)) if m != place]
@@ -130,10 +130,10 @@ def _findings(plan: Plan, found: np.ndarray) -> list[Finding]:
         Finding(
             f"{names[place]}, which has the most nodes in the paper, has the most here too: median {medians[place]:g}"
             f"{beside}.",
-            all_of(paired(found[:, m], found[:, place]).lower for m in others),
+            all_of(paired(chosen[:, m], chosen[:, place]).lower for m in others),
         ),
         Finding(
-            f"{at_end} of {found.size} searches still gained from the last of {most} nodes, so the range of L was "
+            f"{at_end} of {chosen.size} searches still gained from the last of {most} nodes, so the range of L was "
             f"{'too short for them' if at_end else 'long enough'}."
         ),
     ]

@@ -70,11 +70,11 @@ def parse(wanted: type[T], value: object, file: object) -> T:
     ValueError: a.json cannot be used: text is 3, but it must be a text.
     """
     try:
-        found = _object(wanted, value, "")
+        parsed = _object(wanted, value, "")
     except ValueError as error:
         raise ValueError(f"{file} cannot be used: {error}.") from None
-    assert isinstance(found, wanted)
-    return found
+    assert isinstance(parsed, wanted)
+    return parsed
 
 
 def _object(wanted: type[object], value: object, way: str) -> object:

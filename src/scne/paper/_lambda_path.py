@@ -82,9 +82,9 @@ def _assemble(plan: Plan, units: list[Unit]) -> Parts:
     paper = published(plan.dataset)
     rows = []
     for ensemble in ENSEMBLES:
-        known = paper.error(ensemble, "block Gauss-Seidel")
+        published_error = paper.error(ensemble, "block Gauss-Seidel")
         for way in (TABLE, PRINTED, CHOSEN, BOTH):
-            printed = known if way == TABLE else None
+            printed = published_error if way == TABLE else None
             rows.append(((ensemble, way), _cells([unit[ensemble][way] for unit in units], paper, printed)))
     rows.append(((DEFAULT, "the package's default"), _cells([unit[DEFAULT] for unit in units], paper, None)))
     numbers = table(
@@ -105,11 +105,11 @@ def _assemble(plan: Plan, units: list[Unit]) -> Parts:
 
 def _cells(triples: list[list[float]], paper: Published, printed: PublishedError | None) -> dict[str, Cell]:
     values = np.array(triples)
-    known = (None,) * 4 if printed is None else (printed.train, printed.train_sd, printed.test, printed.test_sd)
+    errors = (None,) * 4 if printed is None else (printed.train, printed.train_sd, printed.test, printed.test_sd)
     return {
         "lambda": cell(float(values[:, 0].mean()), float(values[:, 0].std(ddof=1)) if len(values) > 1 else None),
-        "train": repeated(values[:, 1], paper.unit, *known[:2]),
-        "test": repeated(values[:, 2], paper.unit, *known[2:]),
+        "train": repeated(values[:, 1], paper.unit, *errors[:2]),
+        "test": repeated(values[:, 2], paper.unit, *errors[2:]),
     }
 
 

@@ -58,7 +58,6 @@ def paper_ensemble(
         L_m, nodes of each base model.
     scopes : sequence of float
         alpha of each RVFL network; of no meaning for SCNE.
-    seed : int
     **settings
         Of `SCNERegressor.paper`.
     """

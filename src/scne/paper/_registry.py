@@ -37,7 +37,7 @@ def experiment_titles() -> dict[str, str]:
     >>> experiment_titles()["demonstration"]
     'Time and agreement of the three algorithms (Figure 2)'
     """
-    return {name: one.title for name, one in EXPERIMENTS.items()}
+    return {name: experiment.title for name, experiment in EXPERIMENTS.items()}
 
 
 def find_experiments(names: list[str]) -> list[Experiment]:
@@ -52,7 +52,7 @@ def find_experiments(names: list[str]) -> list[Experiment]:
     >>> [one.name for one in find_experiments(["figure-7"])]
     ['robustness-twitter', 'robustness-year']
     """
-    shown = {part for one in EXPERIMENTS.values() for part in one.shows}
+    shown = {part for experiment in EXPERIMENTS.values() for part in experiment.shows}
     unknown = [name for name in names if name != "all" and name not in EXPERIMENTS and name not in shown]
     if unknown:
         raise ValueError(
@@ -61,7 +61,7 @@ def find_experiments(names: list[str]) -> list[Experiment]:
         )
     wanted = set(names)
     return [
-        one
-        for name, one in EXPERIMENTS.items()
-        if "all" in wanted or name in wanted or not wanted.isdisjoint(one.shows)
+        experiment
+        for name, experiment in EXPERIMENTS.items()
+        if "all" in wanted or name in wanted or not wanted.isdisjoint(experiment.shows)
     ]

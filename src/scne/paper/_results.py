@@ -232,7 +232,7 @@ class Result:
     findings: tuple[Finding, ...]
 
     def __post_init__(self) -> None:
-        if not self.comparable and any(one.verdict not in (None, "not judged") for one in self.findings):
+        if not self.comparable and any(finding.verdict not in (None, "not judged") for finding in self.findings):
             raise ValueError(f"has a verdict, but it is a {self.run_kind}")
 
     @property
@@ -270,9 +270,9 @@ def repeated(
     >>> repeated([1.0, 3.0], 0.5, paper=4.5)
     Cell(ours=4.0, spread=2.8284271247461903, paper=4.5, paper_spread=None)
     """
-    known = np.array([value for value in values if value is not None]) / unit
-    mean = float(known.mean()) if len(known) else None
-    return Cell(mean, float(known.std(ddof=1)) if len(known) > 1 else None, paper, paper_spread)
+    numbers = np.array([value for value in values if value is not None]) / unit
+    mean = float(numbers.mean()) if len(numbers) else None
+    return Cell(mean, float(numbers.std(ddof=1)) if len(numbers) > 1 else None, paper, paper_spread)
 
 
 def table(
@@ -299,7 +299,7 @@ def table(
 
 def series(label: str, x: Iterable[float | str], y: Iterable[float | None]) -> Series:
     """A line or a set of points, of plain numbers."""
-    return Series(label, tuple(one if isinstance(one, str) else number(one) for one in x), tuple(map(number, y)))
+    return Series(label, tuple(item if isinstance(item, str) else number(item) for item in x), tuple(map(number, y)))
 
 
 def to_json(part: object) -> Any:
@@ -330,13 +330,13 @@ def check_result(result: object, where: str = "the result") -> dict[str, Any]:
     ValueError: a.json cannot be used: it has no 'name'.
     """
     read = parse(Result, result, where)
-    for one in read.tables:
-        if any(len(row.labels) != len(one.row_headers) for row in one.rows):
-            raise ValueError(f"{where}: in table {one.id!r} labels and row headers differ in number.")
+    for shown in read.tables:
+        if any(len(row.labels) != len(shown.row_headers) for row in shown.rows):
+            raise ValueError(f"{where}: in table {shown.id!r} labels and row headers differ in number.")
     for drawn in read.figures:
         if not all(getattr(panel, KINDS[drawn.kind]) for panel in drawn.panels):
             raise ValueError(f"{where}: in figure {drawn.id!r} a panel has no {KINDS[drawn.kind]}.")
-    names = [*(one.id for one in read.tables), *(drawn.id for drawn in read.figures)]
+    names = [*(shown.id for shown in read.tables), *(drawn.id for drawn in read.figures)]
     if len(set(names)) < len(names):
         raise ValueError(f"{where}: two tables or figures have the same id.")
     assert isinstance(result, dict)

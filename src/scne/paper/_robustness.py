@@ -21,7 +21,7 @@ def _unit(plan: Plan, index: int) -> Unit:
     # The same seeds as in the ensemble experiment: "the hidden nodes and data partitions are the same".
     model = table_ensemble("SCNE", published(plan.dataset), plan.settings["hidden_nodes"], plan.unit_seed(index))
     model.fit(*rows.part(split.final))
-    weights = np.array([joint_weights(model, decorrelation=one) for one in plan.settings["lambdas"]])
+    weights = np.array([joint_weights(model, decorrelation=value) for value in plan.settings["lambdas"]])
     return {"test": ensemble_errors(model, weights, *rows.part(split.test)).tolist()}
 
 
@@ -29,7 +29,7 @@ def _assemble(plan: Plan, units: list[Unit]) -> Parts:
     paper = published(plan.dataset)
     lambdas = plan.settings["lambdas"]
     errors = np.array([unit["test"] for unit in units]) / paper.unit
-    labels = [f"{one:.2f}" for one in lambdas]
+    labels = [f"{value:.2f}" for value in lambdas]
     panel = Panel(
         title=paper.name,
         x_label="λ",

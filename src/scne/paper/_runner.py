@@ -80,8 +80,6 @@ def run_experiment(experiment: Experiment, plan: Plan, out: Path, *, jobs: int =
 
     Parameters
     ----------
-    experiment : Experiment
-    plan : Plan
     out : Path
         Folder of the results; made where it is missing.
     jobs : int
@@ -140,13 +138,13 @@ def run_unit(plan: Plan, index: int) -> Unit:
 
 def finished_result(plan: Plan, out: Path) -> dict[str, Any] | None:
     """The result of this very plan, if there is one."""
-    found = read_json(out / f"{plan.name}.json")
+    stored = read_json(out / f"{plan.name}.json")
     try:
-        check_result(found)
+        check_result(stored)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    wanted = json.loads(json.dumps(_request(EXPERIMENTS[plan.name], plan)))
-    return found if all(found[key] == value for key, value in wanted.items()) else None
+    wanted = json.loads(json.dumps(_request(plan)))
+    return stored if all(stored[key] == value for key, value in wanted.items()) else None
 
 
 def kept_units(plan: Plan, out: Path) -> int:
@@ -154,18 +152,18 @@ def kept_units(plan: Plan, out: Path) -> int:
     return len(list((out / f"{plan.name}.partial").glob(f"{_fingerprint(plan)}-*.json")))
 
 
-def _request(experiment: Experiment, plan: Plan) -> dict[str, Any]:
+def _request(plan: Plan) -> dict[str, Any]:
     """The entries of a result that say what was asked for."""
     return {
         "quick": plan.quick,
         "repeats": plan.repeats,
         "seeds": [plan.unit_seed(index) for index in range(plan.repeats)],
         "settings": {**plan.settings, "seed": plan.seed},
-        "data": _data_record(experiment, plan),
+        "data": _data_record(plan),
     }
 
 
-def _data_record(experiment: Experiment, plan: Plan) -> dict[str, Any]:
+def _data_record(plan: Plan) -> dict[str, Any]:
     chosen = list(plan.data.values())
     if not chosen:
         note = "The function of section 3.3, drawn anew; no data is needed."
@@ -207,7 +205,7 @@ def _result(experiment: Experiment, plan: Plan, units: list[dict[str, Any]]) -> 
         "section": experiment.section,
         "order": experiment.order,
         "about": experiment.about(plan),
-        **_request(experiment, plan),
+        **_request(plan),
         "seconds": sum(unit["seconds"] for unit in units),
         "finished": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "versions": versions(),

@@ -107,9 +107,9 @@ def _measured(system: EnsembleSystem, n_lambdas: int) -> Unit:
     return {
         "bounds": {name: number(getattr(bounds, name)) for name in (*BOUNDS, "theta_zero")},
         "lambdas": lambdas.tolist(),
-        "predicted": [spectral_radius_jacobi(system, float(one), RIDGE) for one in lambdas],
-        "observed": [observed_contraction(system, float(one), RIDGE) for one in lambdas],
-        "from_naive": [contraction_from_naive(system, float(one), RIDGE) for one in lambdas],
+        "predicted": [spectral_radius_jacobi(system, float(decorrelation), RIDGE) for decorrelation in lambdas],
+        "observed": [observed_contraction(system, float(decorrelation), RIDGE) for decorrelation in lambdas],
+        "from_naive": [contraction_from_naive(system, float(decorrelation), RIDGE) for decorrelation in lambdas],
     }
 
 
@@ -178,8 +178,8 @@ def _largest_gap(unit: Unit) -> float:
 def _findings(units: list[Unit]) -> list[Finding]:
     gap = max(map(_largest_gap, units))
     seen = [(unit["bounds"], *pair) for unit in units for pair in zip(unit["lambdas"], unit["observed"], strict=True)]
-    below = all(radius < 1 for bounds, one, radius in seen if one < bounds["jacobi_any_data"])
-    right = all((radius < 1) == (one < bounds["jacobi_exact"]) for bounds, one, radius in seen)
+    below = all(radius < 1 for bounds, decorrelation, radius in seen if decorrelation < bounds["jacobi_any_data"])
+    right = all((radius < 1) == (decorrelation < bounds["jacobi_exact"]) for bounds, decorrelation, radius in seen)
     loose = [unit["bounds"]["paper"] / unit["bounds"]["jacobi_exact"] for unit in units]
     first = units[0]["from_naive"][0], units[0]["observed"][0]
     faster = "" if first[0] is None else f" ({first[0]:.3f} against {first[1]:.3f} for the first λ and ensemble)"

@@ -80,8 +80,8 @@ def all_of(verdicts: Iterable[str]) -> str:
     >>> all_of(["holds", "undecided"]), all_of(["holds", "does not hold", "undecided"]), all_of(["holds"])
     ('undecided', 'does not hold', 'holds')
     """
-    found = set(verdicts)
-    return next((one for one in ("does not hold", "undecided") if one in found), "holds")
+    different = set(verdicts)
+    return next((verdict for verdict in ("does not hold", "undecided") if verdict in different), "holds")
 
 
 def decided(holds: bool) -> str:

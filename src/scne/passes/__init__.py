@@ -14,8 +14,16 @@ from scne.passes._cluster import (
 )
 from scne.passes._cluster_results import Cluster, ClusterError, without_password
 from scne.passes._device import DeviceEngine, is_out_of_memory
-from scne.passes._engine import Engine, ThreadEngine, available_threads, range_rows, single_threaded_blas, stripe_rows
-from scne.passes._kernels import PoolBlock, PoolSums, SystemSums, score_pool, system_sums
+from scne.passes._engine import (
+    Engine,
+    Pass,
+    ThreadEngine,
+    available_threads,
+    range_rows,
+    single_threaded_blas,
+    stripe_rows,
+)
+from scne.passes._kernels import PoolBlock, PoolSums, SystemSums, added, score_pool, system_sums
 from scne.passes._progress import Progress, announce, listening, logging_stages
 from scne.passes._uploads import uploaded
 from scne.passes._warnings import ScneConvergenceWarning
@@ -29,6 +37,7 @@ __all__ = [
     "DeviceEngine",
     "Engine",
     "Partition",
+    "Pass",
     "PoolBlock",
     "PoolSums",
     "Progress",
@@ -36,6 +45,7 @@ __all__ = [
     "ScneWarning",
     "SystemSums",
     "ThreadEngine",
+    "added",
     "aligned_ends",
     "announce",
     "array_stripes",

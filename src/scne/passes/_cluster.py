@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from scne.passes._cluster_results import Cluster, ClusterError, without_password
-from scne.passes._engine import ThreadEngine, available_threads, range_rows, single_threaded_blas, stripe_rows
+from scne.passes._engine import Pass, ThreadEngine, available_threads, range_rows, single_threaded_blas, stripe_rows
 from scne.passes._progress import announce
-from scne.rows import ArrayRows, RowBlock, RowSource
+from scne.rows import ArrayRows, RowBlock
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -97,20 +97,14 @@ class ClusterEngine(ThreadEngine):
         super().__init__(available_threads())
         self.cluster = cluster
 
-    def results(
-        self,
-        rows: RowSource | ClusterRows,
-        kernel: Callable[[RowBlock], Result],
-        combine: Callable[[Result, Result], Result],
-        stage: str,
-        done: int = 0,
-        row_bytes: int = 1,
-    ) -> Iterator[tuple[int, Result]]:
+    def results(self, job: Pass[Result]) -> Iterator[tuple[int, Result]]:
         """One result per range of stripes, each combined by the workers.
 
         A range may lie in several partitions: the second begins with the sum of the first, so that only sums travel
         and the additions have the order of one process, whatever the chunks of the collection are.
         """
+        # These two travel; the rows do not.
+        rows, kernel, combine = job.rows, job.kernel, job.combine
         assert isinstance(rows, ClusterRows)
         step, length = stripe_rows(rows.n_rows), range_rows(rows.n_rows)
 
@@ -122,9 +116,9 @@ class ClusterEngine(ThreadEngine):
             assert total is not None
             return total
 
-        todo = [partition for partition in rows.partitions if partition.start >= done * step]
+        todo = [partition for partition in rows.partitions if partition.start >= job.done * step]
         ranges = [list(parts) for _, parts in groupby(todo, lambda partition: partition.start // length)]
-        for parts, result in self.computed(rows, combined, ranges, stage):
+        for parts, result in self.computed(rows, combined, ranges, job.stage):
             yield -(-parts[-1].stop // step), result
 
     def computed(

@@ -8,9 +8,9 @@ from typing import Self, TypeVar
 import numpy as np
 
 from scne.passes._cluster import ClusterRows
-from scne.passes._engine import Engine
+from scne.passes._engine import Engine, Pass
 from scne.passes._progress import announce
-from scne.rows import Array, ArrayRows, RowBlock, RowSource, like, namespace_of
+from scne.rows import Array, ArrayRows, RowBlock, like, namespace_of
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -75,8 +75,8 @@ class DeviceEngine(Engine):
         if free > _PLENTY:
             return int(free)
         # Asking PyTorch what it holds and does not use takes longer than many a kernel.
-        kept = torch.cuda.memory_reserved(self.example.device) - torch.cuda.memory_allocated(self.example.device)
-        return int(free + kept)
+        unused = torch.cuda.memory_reserved(self.example.device) - torch.cuda.memory_allocated(self.example.device)
+        return int(free + unused)
 
     def put(self, values: Array, dtype: str | None = None) -> Array:
         """An array on the device; one that is there already is not copied."""
@@ -110,33 +110,26 @@ class DeviceEngine(Engine):
                 raise
             return None
 
-    def results(
-        self,
-        rows: RowSource | ClusterRows,
-        kernel: Callable[[RowBlock], Result],
-        combine: Callable[[Result, Result], Result],
-        stage: str,
-        done: int = 0,
-        row_bytes: int = 1,
-    ) -> Iterator[tuple[int, Result]]:
+    def results(self, job: Pass[Result]) -> Iterator[tuple[int, Result]]:
         """The same on a device, where rows are counted instead of stripes, whose length depends on what memory is free.
 
         A stripe that the memory cannot take after all is halved until it can.
         """
+        rows, done = job.rows, job.done
         assert not isinstance(rows, ClusterRows)
 
         def halved(block: RowBlock) -> Result:
             try:
-                return kernel(block)
+                return job.kernel(block)
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error) or block.n_rows < 2:
                     raise
             half = block.n_rows // 2
-            return combine(halved(block.part(slice(0, half))), halved(block.part(slice(half, block.n_rows))))
+            return job.combine(halved(block.part(slice(0, half))), halved(block.part(slice(half, block.n_rows))))
 
         if done >= rows.n_rows:
             return
-        step = self.stripe_rows(rows.n_rows, row_bytes)
+        step = self.stripe_rows(rows.n_rows, job.row_bytes)
         if not isinstance(rows, ArrayRows):
             # What comes from the host stripe by stripe overlaps with the work only in small pieces.
             step = min(step, max(1_024, _STREAMED_BYTES // (8 * rows.n_columns)))
@@ -144,7 +137,7 @@ class DeviceEngine(Engine):
         for number, block in enumerate(rows.stripes(step), start=1):
             if block.stop > done:
                 yield block.stop, halved(block.part(slice(max(0, done - block.start), block.n_rows)))
-            announce(stage, number, n_stripes, rows.n_rows)
+            announce(job.stage, number, n_stripes, rows.n_rows)
 
     def map(self, kernel: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield the kernel's results in the order of the items."""

@@ -13,9 +13,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeVar
 
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
@@ -121,6 +122,31 @@ def _let_any_thread_set_limits() -> None:
         release(force=True)
 
 
+@dataclass(frozen=True)
+class Pass(Generic[Result]):
+    """What an engine does with all rows.
+
+    Attributes
+    ----------
+    rows : RowSource or ClusterRows
+    kernel, combine : callable
+        The results of a range are combined where they are computed.
+    stage : str
+        What is announced.
+    done : int
+        Stripes at the beginning to leave out; on a device, rows.
+    row_bytes : int
+        What the kernel needs for each row on a device.
+    """
+
+    rows: "RowSource | ClusterRows"
+    kernel: Callable[[RowBlock], Result]
+    combine: Callable[[Result, Result], Result]
+    stage: str
+    done: int = 0
+    row_bytes: int = 1
+
+
 class Engine(Protocol):
     """What runs kernels over stripes of rows; a context manager.
 
@@ -163,28 +189,8 @@ class Engine(Protocol):
     def map(self, kernel: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield the kernel's results in the order of the items."""
 
-    def results(
-        self,
-        rows: "RowSource | ClusterRows",
-        kernel: Callable[[RowBlock], Result],
-        combine: Callable[[Result, Result], Result],
-        stage: str,
-        done: int = 0,
-        row_bytes: int = 1,
-    ) -> Iterator[tuple[int, Result]]:
+    def results(self, job: Pass[Result]) -> Iterator[tuple[int, Result]]:
         """A kernel's results in the order of the rows: one per range of stripes (`range_rows`), on any engine.
-
-        Parameters
-        ----------
-        rows : RowSource or ClusterRows
-        kernel, combine : callable
-            The results of a range are combined where they are computed.
-        stage : str
-            What is announced.
-        done : int
-            Stripes at the beginning to leave out; on a device, rows.
-        row_bytes : int
-            What the kernel needs for each row on a device.
 
         Yields
         ------
@@ -283,27 +289,20 @@ class ThreadEngine(Engine):
             for task, _ in running:
                 task.cancel()
 
-    def results(
-        self,
-        rows: "RowSource | ClusterRows",
-        kernel: Callable[[RowBlock], Result],
-        combine: Callable[[Result, Result], Result],
-        stage: str,
-        done: int = 0,
-        row_bytes: int = 1,
-    ) -> Iterator[tuple[int, Result]]:
+    def results(self, job: Pass[Result]) -> Iterator[tuple[int, Result]]:
         """One result per range of stripes, by the processor's threads; rows of a cluster are left to its workers."""
+        rows, done = job.rows, job.done
         if hasattr(rows, "engine"):
-            yield from rows.engine.results(rows, kernel, combine, stage, done)
+            yield from rows.engine.results(job)
             return
         step = stripe_rows(rows.n_rows)
         n_stripes = -(-rows.n_rows // step)
         # Sums are grouped as workers would group them, so that both have the same bits.
         group = range_rows(rows.n_rows) // step
         held: list[Result] = []
-        for part in self.map(kernel, islice(rows.stripes(step), done, None)):
-            held = [combine(held[0], part)] if held else [part]
+        for part in self.map(job.kernel, islice(rows.stripes(step), done, None)):
+            held = [job.combine(held[0], part)] if held else [part]
             done += 1
-            announce(stage, done, n_stripes, rows.n_rows)
+            announce(job.stage, done, n_stripes, rows.n_rows)
             if done % group == 0 or done == n_stripes:
                 yield done, held.pop()

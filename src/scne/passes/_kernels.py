@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -59,12 +59,6 @@ class PoolSums(NamedTuple):
     projections: NDArray[np.float64]
     gram: NDArray[np.float64]
 
-    def added(self, other: "PoolSums") -> "PoolSums":
-        """Sums over both sets of rows (in place: the left operand is used up)."""
-        for mine, others in zip(self, other, strict=True):
-            mine += others
-        return self
-
 
 @dataclass(frozen=True)
 class PoolBlock:
@@ -94,7 +88,6 @@ def score_pool(
 
     Parameters
     ----------
-    block : PoolBlock
     weights : ndarray of shape (d + 1, T)
         Input weights with the biases as the last row.
     activate : callable
@@ -148,8 +141,8 @@ def _score_on_device(block: PoolBlock, weights: Array, activate: Callable[[Array
         parts.append(_product(xp, block.basis.T, outputs))
     if with_gram:
         parts.append(_product(xp, outputs, outputs))
-    found = np.array(to_numpy(xp.concat(parts, axis=0)))
-    moments, squares, projections, gram = np.split(found, np.cumsum([q, 1, n_basis]))
+    sums = np.array(to_numpy(xp.concat(parts, axis=0)))
+    moments, squares, projections, gram = np.split(sums, np.cumsum([q, 1, n_basis]))
     return PoolSums(moments, squares[0], projections, gram if with_gram else np.zeros((0, 0)))
 
 
@@ -178,12 +171,6 @@ class SystemSums(NamedTuple):
     target_square: NDArray[np.float64]
     weight: NDArray[np.float64]
 
-    def added(self, other: "SystemSums") -> "SystemSums":
-        """Sums over both sets of rows (in place: the left operand is used up)."""
-        for mine, others in zip(self, other, strict=True):
-            mine += others
-        return self
-
     def in_numpy(self) -> "SystemSums":
         """The same sums in this process's own memory, free to be added to."""
         sums = []
@@ -192,15 +179,23 @@ class SystemSums(NamedTuple):
         return SystemSums(*sums)
 
 
+Sums = TypeVar("Sums", PoolSums, SystemSums)
+
+
+def added(total: Sums, part: Sums) -> Sums:
+    """Sums over both sets of rows; `total` is added to in place, and used up."""
+    for mine, others in zip(total, part, strict=True):
+        mine += others
+    return total
+
+
 def system_sums(block: RowBlock, hidden_outputs: Callable[[Array], Array], target_scaling: ColumnScaling) -> SystemSums:
     """Gram system of one block, in float64 throughout.
 
     Parameters
     ----------
-    block : RowBlock
     hidden_outputs : callable
         Maps inputs (n, d) to the outputs (n, L) of all hidden nodes.
-    target_scaling : ColumnScaling
     """
     assert block.targets is not None
     if not is_numpy(block.inputs):
@@ -219,7 +214,7 @@ def system_sums(block: RowBlock, hidden_outputs: Callable[[Array], Array], targe
                 float(block.weights[part].sum(dtype=float)),
             )
         sums = SystemSums(hidden.T @ hidden, hidden.T @ targets, np.square(targets).sum(axis=0), np.array(weight))
-        total = sums if total is None else total.added(sums)
+        total = sums if total is None else added(total, sums)
     assert total is not None
     return total
 
@@ -244,7 +239,7 @@ def _product(xp: ModuleType, left: Array, right: Array) -> Array:
     whole = left.shape[0] // _SUMMED_ROWS * _SUMMED_ROWS
     total = cast(xp.matmul(left[whole:, :].T, right[whole:, :]), "float64")
     if whole:
-        parts = [xp.reshape(one[:whole, :], (-1, _SUMMED_ROWS, one.shape[1])) for one in (left, right)]
+        parts = [xp.reshape(values[:whole, :], (-1, _SUMMED_ROWS, values.shape[1])) for values in (left, right)]
         total += xp.sum(xp.matmul(xp.permute_dims(parts[0], (0, 2, 1)), parts[1]), axis=0, dtype=xp.float64)
     return total
 

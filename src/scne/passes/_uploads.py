@@ -24,14 +24,13 @@ def uploaded(blocks: Iterator[RowBlock], engine: DeviceEngine) -> Iterator[RowBl
     ----------
     blocks : iterator of RowBlock
         Asked for its next block in another thread, which may read it from a file.
-    engine : DeviceEngine
     """
     lane: _Lane | _PlainLane = _Lane(engine) if getattr(engine.example, "is_cuda", False) else _PlainLane(engine)
     with ThreadPoolExecutor(1) as pool:
         coming = [pool.submit(lane.bring, blocks) for _ in range(_ON_THE_WAY)]
-        while (found := coming.pop(0).result()) is not None:
+        while (block := coming.pop(0).result()) is not None:
             coming.append(pool.submit(lane.bring, blocks))
-            yield lane.arrived(*found)
+            yield lane.arrived(*block)
 
 
 class _PlainLane:

@@ -105,12 +105,12 @@ def draw_comparison(
     ax.set_xlim(left, high + 0.02 * spread)
     for row, (name, value, text) in enumerate(zip(ordered, values, texts, strict=True)):
         bold = name in chosen
-        known = bool(np.isfinite(value))
-        if known:
+        is_finite = bool(np.isfinite(value))
+        if is_finite:
             ax.plot([left, value], [row, row], color=matplotlib.rcParams["grid.color"], linewidth=1.0, zorder=0)
             size = 8 if bold else 6.5
             ax.plot(value, row, "o", markersize=size, color=accent if bold else muted, clip_on=False)
-        _write_value(ax, value if known else left, row, text, offset=8, bold=bold)
+        _write_value(ax, value if is_finite else left, row, text, offset=8, bold=bold)
     _name_rows(ax, ordered, bold=[name in chosen for name in ordered])
     ax.set_xlabel(error)
 

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from scne.rows._encoder_learner import EncoderLearner
     from scne.rows._file_parts import FileFacts
     from scne.rows._files import FileRows
-    from scne.rows._frames import array_table, frame_names, frame_pieces, frame_table, has_only_numbers
+    from scne.rows._frames import array_table, frame_pieces, frame_table, has_only_numbers
     from scne.rows._labels import Label, check_label_type, class_array, class_codes, totals_by_label
     from scne.rows._opening import open_rows
     from scne.rows._reading_cost import reading_cost
@@ -97,7 +97,6 @@ _WITH_ARROW = {
     "class_array": "_labels",
     "class_codes": "_labels",
     "encoded_rows": "_encoded",
-    "frame_names": "_frames",
     "frame_pieces": "_frames",
     "frame_table": "_frames",
     "has_only_numbers": "_frames",
@@ -168,7 +167,6 @@ __all__ = [
     "device_of",
     "encoded_rows",
     "find_dates",
-    "frame_names",
     "frame_pieces",
     "frame_table",
     "has_only_numbers",

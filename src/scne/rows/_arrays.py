@@ -28,7 +28,8 @@ _LARGE_BYTES = 1 << 20
 _SENT_AS_THEY_ARE = ("float32", "float64", "int64")
 
 GOLDEN = 0x9E3779B97F4A7C15
-_FIRST_FACTOR, _SECOND_FACTOR = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+# Bits to shift by and numbers to multiply with, in turn.
+_MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, None))
 _SIGN = -(1 << 63)
 # Rows whose columns are read from the cache.
 _BLOCK = 2_048
@@ -159,14 +160,11 @@ def _from_torch(tensor: Array) -> np.ndarray:
 
 def mixed(z: Array) -> Array:
     """The output function of splitmix64 (Steele, Lea and Flood 2014), a one-to-one map of 64-bit numbers."""
-    z = (z ^ _shifted(z, 30)) * constant(_FIRST_FACTOR, z)
-    z = (z ^ _shifted(z, 27)) * constant(_SECOND_FACTOR, z)
-    return z ^ _shifted(z, 31)
-
-
-def _shifted(z: Array, places: int) -> Array:
-    """The bits moved to the right, with zeros on the left."""
-    return z >> np.uint64(places) if is_numpy(z) else (z >> places) & ((1 << (64 - places)) - 1)
+    for places, factor in _MIXING:
+        # The bits moved to the right, with zeros on the left.
+        shifted = z >> np.uint64(places) if is_numpy(z) else (z >> places) & ((1 << (64 - places)) - 1)
+        z = z ^ shifted if factor is None else (z ^ shifted) * constant(factor, z)
+    return z
 
 
 def constant(value: int, keys: Array) -> int | np.uint64:

@@ -274,15 +274,15 @@ class FeatureGroup:
     columns: NDArray[np.intp]
 
 
-def all_columns(n_columns: int, n_groups: int, name: str) -> tuple[FeatureGroup, ...]:
-    """Groups that hold every column, numbered from 1.
+def all_columns(n_columns: int, n_networks: int) -> tuple[FeatureGroup, ...]:
+    """Groups that hold every column, one for each network, numbered from 1.
 
     Examples
     --------
-    >>> [group.name for group in all_columns(3, 2, "network")]
+    >>> [group.name for group in all_columns(3, 2)]
     ['network 1', 'network 2']
     """
     groups = []
-    for number in range(1, n_groups + 1):
-        groups.append(FeatureGroup(f"{name} {number}", np.arange(n_columns)))
+    for number in range(1, n_networks + 1):
+        groups.append(FeatureGroup(f"network {number}", np.arange(n_columns)))
     return tuple(groups)

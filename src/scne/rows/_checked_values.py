@@ -30,7 +30,6 @@ def check_targets(
     names : sequence of str
     there : ndarray of bool of shape (n,) or None
         Rows that count; None is all.
-    path : Path
     first_row : int
         The number of the first row in its file.
     without_gaps : str

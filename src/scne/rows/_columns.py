@@ -74,16 +74,16 @@ def assign_columns(
         raise DataError(f"No input columns are left in {path}: {listing(names)} all have another part to play.")
     inputs = free
     if like is not None:
-        inputs, found, guessed = _known_columns(path, names, like), dict(like.source_groups), None
+        inputs, by_group, guessed = _known_columns(path, names, like), dict(like.source_groups), None
     elif groups is None:
-        found, guessed = guess_groups(free)
+        by_group, guessed = guess_groups(free)
     else:
-        found, guessed = _given_groups(path, names, free, taken, groups), None
+        by_group, guessed = _given_groups(path, names, free, taken, groups), None
 
     def by_role(role: str) -> tuple[str, ...]:
         return tuple(name for name, part in taken.items() if part == role)
 
-    return ColumnRoles(by_role("target"), weight, by_role("key"), tuple(inputs), found, guessed)
+    return ColumnRoles(by_role("target"), weight, by_role("key"), tuple(inputs), by_group, guessed)
 
 
 def _known_columns(path: Path, names: Sequence[str], like: KnowsColumns) -> list[str]:
@@ -119,7 +119,6 @@ def unused_index(path: Path, names: Sequence[str], index: Collection[str], menti
 
     Parameters
     ----------
-    path : Path
     names : sequence of str
         All columns.
     index : collection of str
@@ -143,7 +142,7 @@ def _given_groups(
 ) -> dict[str, tuple[str, ...]]:
     if not groups:
         raise DataError("groups is empty; give at least one group of columns, or None to guess them from the names.")
-    found: dict[str, tuple[str, ...]] = {}
+    by_group: dict[str, tuple[str, ...]] = {}
     for group, wanted in groups.items():
         columns: list[str] = []
         for item in [wanted] if isinstance(wanted, str) else wanted:
@@ -163,8 +162,8 @@ def _given_groups(
             columns += matches
         if not columns:
             raise DataError(f"Group {group!r} has no columns; name at least one, or leave the group out.")
-        found[group] = tuple(dict.fromkeys(columns))
-    return found
+        by_group[group] = tuple(dict.fromkeys(columns))
+    return by_group
 
 
 def guess_groups(names: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], str]:

@@ -35,12 +35,12 @@ def find_dates(names: Sequence[str] | None) -> tuple[DateColumns, ...]:
     >>> find_dates(["hour", "day", "month", "year", "sold_Year", "sold_Month"])
     ((3, 2, 1),)
     """
-    found: dict[str, dict[str, int]] = {}
+    by_prefix: dict[str, dict[str, int]] = {}
     for place, name in enumerate(names or ()):
         match = _NAME.fullmatch(str(name))
         if match:
-            found.setdefault(match["prefix"].lower(), {}).setdefault(match["part"].lower(), place)
-    return tuple((parts["year"], parts["month"], parts["day"]) for parts in found.values() if len(parts) == 3)
+            by_prefix.setdefault(match["prefix"].lower(), {}).setdefault(match["part"].lower(), place)
+    return tuple((parts["year"], parts["month"], parts["day"]) for parts in by_prefix.values() if len(parts) == 3)
 
 
 def whole_dates(dates: Iterable[DateColumns], groups: Iterable[NDArray[np.intp]]) -> tuple[DateColumns, ...]:
@@ -165,7 +165,6 @@ def learn_dated_scaling(
 
     Parameters
     ----------
-    rows : ArrayRows
     plain : ColumnScaling
         Of all columns as they are, learned on all rows; it serves all but those of the dates.
     method : str

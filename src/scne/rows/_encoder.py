@@ -158,10 +158,10 @@ class Encoder:
                     f"{argument} has no column {name!r}, from which the model learned; its columns are "
                     f"{listing(table.column_names)}."
                 )
-            column, known = table.column(name), self.columns[name]
-            type_ = read_type(encoding.kind, plain_type(column.type), fitted=known.family, hours=known.hours)
+            column, fitted = table.column(name), self.columns[name]
+            type_ = read_type(encoding.kind, plain_type(column.type), fitted=fitted.family, hours=fitted.hours)
             if type_ is None:
-                raise changed_type(name, argument, encoding.kind, column.type, known.family)
+                raise changed_type(name, argument, encoding.kind, column.type, fitted.family)
             chunks = [converted(chunk, pa.field(name, type_), argument) for chunk in column.chunks]
             columns.append(pa.chunked_array(chunks, type_))
         return pa.Table.from_arrays(columns, names=[encoding.column for encoding in self.encodings])
@@ -177,7 +177,7 @@ class Encoder:
     @property
     def tells_folds(self) -> bool:
         """Whether rows that it was learned from can be told what other folds say of their levels."""
-        return all(getattr(one, "crossed", one) is not None for one in self.encodings)
+        return all(getattr(encoding, "crossed", encoding) is not None for encoding in self.encodings)
 
     def positions_of(self, sources: NDArray[np.intp]) -> NDArray[np.intp]:
         """Positions of the encoded columns of some source columns, which are given by their positions."""
@@ -209,10 +209,10 @@ class Encoder:
         families = tuple((_text(column), _text(name)) for column, name in stored.get("families", ()))
         check_families(families)
         # Older files name only the columns that say something, and those of groups.
-        known = dict.fromkeys([encoding.column for encoding in encodings])
-        known |= dict.fromkeys(column for _, columns in groups for column in columns)
-        inputs = tuple(_text(name) for name in stored.get("inputs", known))
-        check_inputs(inputs, known, stored.get("by_position", False))
+        read_columns = dict.fromkeys([encoding.column for encoding in encodings])
+        read_columns |= dict.fromkeys(column for _, columns in groups for column in columns)
+        inputs = tuple(_text(name) for name in stored.get("inputs", read_columns))
+        check_inputs(inputs, read_columns, stored.get("by_position", False))
         return cls(
             encodings,
             groups,
@@ -264,7 +264,7 @@ def plain_column(batch: pa.RecordBatch | pa.Table, name: str) -> pa.Array:
     return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
 
 
-def _column(batch: pa.RecordBatch | pa.Table, encoding: ColumnEncoding, known: FittedColumn) -> pa.Array:
+def _column(batch: pa.RecordBatch | pa.Table, encoding: ColumnEncoding, fitted: FittedColumn) -> pa.Array:
     names = batch.schema.names
     if encoding.column not in names:
         raise DataError(
@@ -277,12 +277,12 @@ def _column(batch: pa.RecordBatch | pa.Table, encoding: ColumnEncoding, known: F
             f"Column {encoding.column!r} holds values of type {array.type}, but the encoder learned "
             f"{_WORDS[encoding.kind]} there."
         )
-    if encoding.kind != "date" or known.family is None:
+    if encoding.kind != "date" or fitted.family is None:
         return array
     # Files are read in the right type already; tables may come from anywhere.
-    type_ = read_type("date", array.type, fitted=known.family, hours=known.hours)
+    type_ = read_type("date", array.type, fitted=fitted.family, hours=fitted.hours)
     if type_ is None:
-        raise changed_type(encoding.column, "these rows", "date", array.type, known.family)
+        raise changed_type(encoding.column, "these rows", "date", array.type, fitted.family)
     return array.cast(type_)
 
 

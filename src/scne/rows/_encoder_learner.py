@@ -152,16 +152,16 @@ class EncoderLearner:
         weights: NDArray[np.float64] | None,
     ) -> None:
         for name, text in texts.items():
-            found = LevelSums.of_rows(text.cast(pa.string()), folds, targets, weights)
-            self._sums[name] = self._sums[name].combined(found)
+            sums = LevelSums.of_rows(text.cast(pa.string()), folds, targets, weights)
+            self._sums[name] = self._sums[name].combined(sums)
         for name, numbers_ in values.items():
             if not are_whole(numbers_):
                 del self._sums[name]
                 continue
             # Of two zeros one: they are equal, but their bits are not.
-            found = LevelSums.of_rows(pa.array(numbers_ + 0.0, from_pandas=True), folds, targets, weights)
-            both = self._sums[name].combined(found)
-            if may_still_name(found, len(numbers_)) and len(both.levels) <= MOST_LEVELS:
+            sums = LevelSums.of_rows(pa.array(numbers_ + 0.0, from_pandas=True), folds, targets, weights)
+            both = self._sums[name].combined(sums)
+            if may_still_name(sums, len(numbers_)) and len(both.levels) <= MOST_LEVELS:
                 self._sums[name] = both
             else:
                 del self._sums[name]

@@ -141,10 +141,10 @@ class FileRows:
     def read_as(self, encoder: KnowsColumns) -> "FileRows":
         """The same rows with the columns read as they were in the fit that the encoder comes from."""
         fitted = {name: column for name, column in encoder.columns.items() if name in self.input_names}
-        known = settled_types(
+        settled = settled_types(
             self._unified, list(fitted), {}, (), text_files=self._stored.are_text, written=self._written, fitted=fitted
         )
-        schema = pa.schema([known.field(c.name) if c.name in fitted else c for c in self.schema])
+        schema = pa.schema([settled.field(c.name) if c.name in fitted else c for c in self.schema])
         marks = tuple(dict.fromkeys((*encoder.missing_texts, *self.missing_texts)))
         if schema == self.schema and marks == self.missing_texts:
             return self
@@ -175,8 +175,8 @@ class FileRows:
     def label_type(self) -> pa.DataType:
         """The type of the target in the files themselves: numbers of CSV files are read as float64 in any case."""
         (name,) = self.target_names
-        found, read = self._unified.types[name], self.schema.field(name).type
-        return found if pa.types.is_integer(found) and pa.types.is_floating(read) and name in self._written else read
+        stored, read = self._unified.types[name], self.schema.field(name).type
+        return stored if pa.types.is_integer(stored) and pa.types.is_floating(read) and name in self._written else read
 
     def target_counts(self, rows: int = _READ_ROWS, start: int = 0, stop: int | None = None) -> Iterator[BlockCount]:
         """Of every `rows` rows in turn, how many have all of their targets."""
@@ -229,7 +229,6 @@ class FileRows:
         ----------
         columns : sequence of str or None
             Columns to read; None for all of `schema`.
-        rows : int
         start, stop : int, int or None
             The rows to read. Files and row groups before `start` are not read where their lengths are known.
         """

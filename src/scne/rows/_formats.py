@@ -126,13 +126,13 @@ def find_files(path: Path) -> tuple[FileFormat, list[Path]]:
     else:
         paths = [path]
     formats = {file: format_of(file) for file in paths}
-    first_format = next((found for found in formats.values() if found is not None), None)
-    for file, found in formats.items():
-        if found is None or first_format is None:
+    first_format = next((kind for kind in formats.values() if kind is not None), None)
+    for file, kind in formats.items():
+        if kind is None or first_format is None:
             raise DataError(f"{file} is in no format that can be read; {_endings()}.")
-        if found.name != first_format.name:
+        if kind.name != first_format.name:
             raise DataError(
-                f"The folder {path} mixes formats: {file} is {found.name}, but {paths[0]} is {first_format.name}; "
+                f"The folder {path} mixes formats: {file} is {kind.name}, but {paths[0]} is {first_format.name}; "
                 "keep one format in a folder."
             )
     assert first_format is not None

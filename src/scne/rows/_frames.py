@@ -13,13 +13,6 @@ from scne.rows._data_error import DataError, listing
 _UNFIT = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
-def frame_names(X: Any) -> list[Any]:
-    """Names of a frame's columns, as they are."""
-    if is_lazy(X):
-        return list(X.collect_schema().names())
-    return list(X.columns if _is_pandas(X) else _schema(X).names)
-
-
 def has_only_numbers(X: Any) -> bool:
     """Whether all columns of a frame are of types of numbers, or of true and false; gaps are not looked for."""
     if _is_pandas(X):

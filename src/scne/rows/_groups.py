@@ -22,7 +22,6 @@ def resolve_groups(
     groups : mapping of name to columns, or sequence of columns
         The columns of a group are names, patterns such as ``"gas_*"``, positions (negative ones count from the end), a
         slice or a boolean mask. Groups may overlap.
-    n_columns : int
     column_names : sequence of str or None
         Needed only when a group names its columns.
 
@@ -129,9 +128,9 @@ def _listed_positions(
                 f"The pattern {column!r} of group {group!r} of groups matches no column of the input; its columns are "
                 f"{listing(names)}."
             )
-        before, found = set(positions), [places[name] for name in matches]
-        positions += [position for position in found if position not in before]
-        by_pattern.update(found)
+        before, matched = set(positions), [places[name] for name in matches]
+        positions += [position for position in matched if position not in before]
+        by_pattern.update(matched)
     return positions
 
 

@@ -22,21 +22,21 @@ _MANY_ROWS, _MOST_DIFFERENT = 1 << 14, 0.9
 
 def level_means(column: str, sums: LevelSums) -> tuple[LevelMeanEncoding, list[Described]]:
     """The encoding of a text with many levels, and what its columns look like."""
-    found = _sorted(sums)
-    told, n = found.told, len(found.levels)
-    missing = told.default if found.missing is None else told.means[n]
+    ordered = _sorted(sums)
+    told, n = ordered.told, len(ordered.levels)
+    missing = told.default if ordered.missing is None else told.means[n]
     crossed = told.crossed
-    if found.missing is None:
+    if ordered.missing is None:
         crossed = np.concatenate([crossed, np.broadcast_to(told.default, (N_FOLDS, 1, len(told.default)))], axis=1)
     encoding = LevelMeanEncoding(
         column,
-        tuple(found.levels),
+        tuple(ordered.levels),
         tuple(told.means[:n].ravel().tolist()),
         tuple(missing.tolist()),
         tuple(told.default.tolist()),
         crossed,
     )
-    return encoding, _described(found.cells, told.crossed)
+    return encoding, _described(ordered.cells, told.crossed)
 
 
 def named_numbers(plain: NumberEncoding, sums: LevelSums) -> tuple[NamedNumberEncoding, list[Described]] | None:
@@ -49,10 +49,10 @@ def named_numbers(plain: NumberEncoding, sums: LevelSums) -> tuple[NamedNumberEn
     n_levels = len(sums.levels) - int(sums.levels.null_count)
     if n_levels < _NAMES_FROM or 2 * n_levels > sums.cells.weight.sum():
         return None
-    found = _sorted(sums)
-    if explained(found.cells, found.told.crossed) - _by_ranges(found) < _GAIN:
+    ordered = _sorted(sums)
+    if explained(ordered.cells, ordered.told.crossed) - _by_ranges(ordered) < _GAIN:
         return None
-    told, n = found.told, len(found.levels)
+    told, n = ordered.told, len(ordered.levels)
     crossed = told.crossed[:, :n]
     # Rows without a number are told the mean of all, wherever they are.
     crossed = np.concatenate([crossed, np.broadcast_to(told.default, (N_FOLDS, 1, len(told.default)))], axis=1)
@@ -60,12 +60,12 @@ def named_numbers(plain: NumberEncoding, sums: LevelSums) -> tuple[NamedNumberEn
         plain.column,
         plain.fill,
         plain.indicator,
-        tuple(found.levels),
+        tuple(ordered.levels),
         tuple(told.means[:n].ravel().tolist()),
         tuple(told.default.tolist()),
         crossed,
     )
-    return encoding, _described(found.cells, crossed[:, : found.cells.weight.shape[1]])
+    return encoding, _described(ordered.cells, crossed[:, : ordered.cells.weight.shape[1]])
 
 
 def may_name(type_: pa.DataType) -> bool:
@@ -106,15 +106,15 @@ def _sorted(sums: LevelSums) -> _Sorted:
     return _Sorted([present[k] for k in order], len(order) if missing.any() else None, cells, crossed_means(cells))
 
 
-def _by_ranges(found: _Sorted) -> float:
+def _by_ranges(ordered: _Sorted) -> float:
     """The share of the variance that means of ranges of numbers, with about the same weight each, explain."""
-    n = len(found.levels)
-    weight = found.cells.weight.sum(axis=(0, 2))
+    n = len(ordered.levels)
+    weight = ordered.cells.weight.sum(axis=(0, 2))
     middle = np.cumsum(weight[:n]) - weight[:n] / 2
     ranges = np.minimum((middle / max(weight[:n].sum(), 1e-300) * _RANGES).astype(np.intp), _RANGES - 1)
-    if found.missing is not None:
+    if ordered.missing is not None:
         ranges = np.append(ranges, _RANGES)
-    merged = [found.cells.take(np.flatnonzero(ranges == k), 1).over(1) for k in np.unique(ranges)]
+    merged = [ordered.cells.take(np.flatnonzero(ranges == k), 1).over(1) for k in np.unique(ranges)]
     cells = Cells(*(np.stack([getattr(one, name) for one in merged], axis=1) for name in ("weight", "mean", "squares")))
     return explained(cells, crossed_means(cells).crossed)
 

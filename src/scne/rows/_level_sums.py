@@ -131,31 +131,31 @@ class LevelSums:
     def nbytes(self) -> int:
         """What it takes in memory."""
         own = int(self.levels.nbytes) + self.places.nbytes + self.cells.weight.nbytes + 2 * self.cells.mean.nbytes
-        return own + sum(one.nbytes for one in self.waiting)
+        return own + sum(part.nbytes for part in self.waiting)
 
     def combined(self, other: "LevelSums") -> "LevelSums":
         """Sums over both sets of rows; `self` and `other` stay as they are."""
         waiting = (*self.waiting, replace(other, waiting=()), *other.waiting)
         both = replace(self, waiting=waiting)
         few = max(len(self.places), _FEW_CELLS)
-        return both if sum(len(one.places) for one in waiting) <= few else both.settled()
+        return both if sum(len(part.places) for part in waiting) <= few else both.settled()
 
     def settled(self) -> "LevelSums":
         """The same, with nothing that waits."""
         if not self.waiting:
             return self
         parts = (self, *self.waiting)
-        coded = pa.concat_arrays([one.levels for one in parts]).dictionary_encode(null_encoding="encode")
+        coded = pa.concat_arrays([part.levels for part in parts]).dictionary_encode(null_encoding="encode")
         codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
-        ends = np.cumsum([0, *(len(one.levels) for one in parts)])
-        found = [
-            codes[start + one.places // N_FOLDS] * N_FOLDS + one.places % N_FOLDS
-            for start, one in zip(ends[:-1], parts, strict=True)
+        ends = np.cumsum([0, *(len(part.levels) for part in parts)])
+        cells = [
+            codes[start + part.places // N_FOLDS] * N_FOLDS + part.places % N_FOLDS
+            for start, part in zip(ends[:-1], parts, strict=True)
         ]
-        places, among = _filled(np.concatenate(found), len(coded.dictionary))
+        places, among = _filled(np.concatenate(cells), len(coded.dictionary))
         total = _empty((len(places),), self.cells.mean.shape[1])
-        for cell, one in zip(found, parts, strict=True):
-            total.put(among[cell], total.take(among[cell], 0).joined(one.cells))
+        for cell, part in zip(cells, parts, strict=True):
+            total.put(among[cell], total.take(among[cell], 0).joined(part.cells))
         return LevelSums(coded.dictionary, places, total)
 
     def by_fold(self) -> Cells:

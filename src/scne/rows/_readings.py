@@ -62,7 +62,6 @@ def column_readings(encoder: Encoder, statistics: ColumnStatistics | None = None
 
     Parameters
     ----------
-    encoder : Encoder
     statistics : ColumnStatistics or None
         Of the encoded columns; without them the shares of gaps, and which numbers are constant, are not known.
 

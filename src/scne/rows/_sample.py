@@ -66,9 +66,9 @@ class _SmallestKeys:
     def add(self, keys: NDArray[np.uint64], positions: NDArray[np.int64]) -> NDArray[np.intp]:
         """Take in more keys; the places, in the old and the new ones together, of those that are kept."""
         keys, positions = np.concatenate([self.keys, keys]), np.concatenate([self.positions, positions])
-        kept = _smallest(keys, self.size)
-        self.keys, self.positions = keys[kept], positions[kept]
-        return kept
+        smallest = _smallest(keys, self.size)
+        self.keys, self.positions = keys[smallest], positions[smallest]
+        return smallest
 
 
 def sample_positions(n_rows: int, size: int, seed: int, beside: Array | None = None) -> Array:
@@ -221,10 +221,10 @@ class _Piece:
 
     def up_to(self, limit: np.uint64) -> "_Piece":
         """Those with keys up to a limit."""
-        kept = np.flatnonzero(self.keys <= limit)
-        if len(kept) == len(self.keys):
+        places = np.flatnonzero(self.keys <= limit)
+        if len(places) == len(self.keys):
             return self
-        return _Piece(self.keys[kept], self.positions[kept], self.table.take(pa.array(kept)))
+        return _Piece(self.keys[places], self.positions[places], self.table.take(pa.array(places)))
 
     def joined(self, other: "_Piece") -> "_Piece":
         """The rows of both, each column in one piece."""

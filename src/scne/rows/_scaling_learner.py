@@ -226,7 +226,6 @@ def learn_ramps(rows: ArrayRows, columns: ColumnScaling, n_ramps: int | None = N
 
     Parameters
     ----------
-    rows : ArrayRows
     columns : ColumnScaling
         Of all columns.
     n_ramps : int or None

@@ -60,10 +60,10 @@ def plain_type(type_: pa.DataType) -> pa.DataType:
     return pa.string() if text else type_
 
 
-def type_for_kind(kind: str, found: pa.DataType) -> pa.DataType:
+def type_for_kind(kind: str, stored: pa.DataType) -> pa.DataType:
     """The type in which a column is read when the user, or a model, says what it is."""
     if kind == "date":
-        return found if is_calendar(found) else pa.timestamp("us")
+        return stored if is_calendar(stored) else pa.timestamp("us")
     return {"number": pa.float64(), "flag": pa.bool_(), "category": pa.string()}[kind]
 
 

@@ -63,7 +63,6 @@ def settled_types(
 
     Parameters
     ----------
-    unified : UnifiedColumns
     needed : sequence of str
     kinds : mapping of str to str
         What the user says that columns are.
@@ -97,10 +96,10 @@ def settled_types(
 def _stated_type(name: str, unified: UnifiedColumns, column: FittedColumn, written: bool) -> pa.DataType:
     """The one type for a column of which it is known what it is, in files that may each have another."""
     settled: pa.DataType | None = None
-    for found, path in unified.found[name].items():
-        type_ = read_type(column.kind, found, written=written, fitted=column.family, hours=column.hours)
+    for stored, path in unified.found[name].items():
+        type_ = read_type(column.kind, stored, written=written, fitted=column.family, hours=column.hours)
         if type_ is None:
-            raise changed_type(name, path, column.kind, found, column.family)
+            raise changed_type(name, path, column.kind, stored, column.family)
         settled = type_ if settled is None else common_type(settled, type_)
         if settled is None:
             raise DataError(unified.conflicts[name])

@@ -106,7 +106,6 @@ class StoredFiles:
 
         Parameters
         ----------
-        schema : Schema
         rows : int
             Of a piece at most.
         start : int

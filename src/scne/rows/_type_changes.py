@@ -36,7 +36,7 @@ def family(type_: pa.DataType) -> str:
 
 
 def read_type(
-    kind: str, found: pa.DataType, *, written: bool = False, fitted: str | None = None, hours: bool = False
+    kind: str, stored: pa.DataType, *, written: bool = False, fitted: str | None = None, hours: bool = False
 ) -> pa.DataType | None:
     """The type in which a column is read, or None when its values cannot be taken for what they are said to be.
 
@@ -44,7 +44,7 @@ def read_type(
     ----------
     kind : {"number", "flag", "category", "date"}
         What the column is, by the user or by a model.
-    found : DataType
+    stored : DataType
         What it is in the file, without dictionaries.
     written : bool
         Whether its values are text in the file whatever they look like, as in CSV: they are read as stated.
@@ -64,27 +64,27 @@ def read_type(
     TimestampType(timestamp[us, tz=Europe/Berlin])
     """
     if kind == "date":
-        return _date_type(found, written, fitted, hours)
-    plain = type_for_kind(kind, found)
-    if pt.is_null(found) or written:
+        return _date_type(stored, written, fitted, hours)
+    plain = type_for_kind(kind, stored)
+    if pt.is_null(stored) or written:
         return plain
-    if pt.is_duration(found) or fitted == "duration":
-        return plain if kind == "number" and pt.is_duration(found) and fitted in (None, "duration") else None
+    if pt.is_duration(stored) or fitted == "duration":
+        return plain if kind == "number" and pt.is_duration(stored) and fitted in (None, "duration") else None
     if kind == "category":
-        return plain if fitted is None or fitted == family(found) else None
-    if pt.is_string(found):
+        return plain if fitted is None or fitted == family(stored) else None
+    if pt.is_string(stored):
         return plain if fitted is None or fitted == "string" else None
-    return plain if is_numeric(found) or pt.is_boolean(found) else None
+    return plain if is_numeric(stored) or pt.is_boolean(stored) else None
 
 
-def _date_type(found: pa.DataType, written: bool, fitted: str | None, hours: bool) -> pa.DataType | None:
-    if is_calendar(found):
-        type_ = found if fitted is None or fitted == "string" else _same_clock(found, fitted, hours)
+def _date_type(stored: pa.DataType, written: bool, fitted: str | None, hours: bool) -> pa.DataType | None:
+    if is_calendar(stored):
+        type_ = stored if fitted is None or fitted == "string" else _same_clock(stored, fitted, hours)
         return fine_type(type_, stated=fitted is None) if written and type_ is not None else type_
-    if pt.is_null(found) or written:
+    if pt.is_null(stored) or written:
         return _calendar_type(fitted) if fitted is not None else pa.timestamp("us")
     # A number may count seconds, days or anything else, from any day.
-    return pa.timestamp("us") if pt.is_string(found) and fitted in (None, "string") else None
+    return pa.timestamp("us") if pt.is_string(stored) and fitted in (None, "string") else None
 
 
 def fine_type(type_: pa.DataType, stated: bool = False) -> pa.DataType:
@@ -97,18 +97,18 @@ def fine_type(type_: pa.DataType, stated: bool = False) -> pa.DataType:
     return pa.timestamp("us") if stated and pt.is_date(type_) else type_
 
 
-def _same_clock(found: pa.DataType, fitted: str, hours: bool) -> pa.DataType | None:
+def _same_clock(stored: pa.DataType, fitted: str, hours: bool) -> pa.DataType | None:
     """The type in which dates show the parts that they showed in the fit, or None."""
     then = _calendar_type(fitted)
-    if pt.is_time(found) or pt.is_time(then):
-        return found if pt.is_time(found) and pt.is_time(then) else None
-    if pt.is_date(found):
+    if pt.is_time(stored) or pt.is_time(then):
+        return stored if pt.is_time(stored) and pt.is_time(then) else None
+    if pt.is_date(stored):
         # A date has no hour. One that a model does not use is not missed.
-        return found if pt.is_date(then) or (then.tz is None and not hours) else None
+        return stored if pt.is_date(then) or (then.tz is None and not hours) else None
     zone = then.tz if pt.is_timestamp(then) else None
-    if (zone is None) != (found.tz is None):
+    if (zone is None) != (stored.tz is None):
         return None
-    return pa.timestamp(found.unit, zone)
+    return pa.timestamp(stored.unit, zone)
 
 
 def _calendar_type(fitted: str) -> pa.DataType:
@@ -116,17 +116,17 @@ def _calendar_type(fitted: str) -> pa.DataType:
     return {"date": pa.date32(), "time": pa.time32("s")}.get(name, pa.timestamp("us", zone or None))
 
 
-def changed_type(column: str, path: object, kind: str, found: pa.DataType, fitted: str | None) -> DataError:
+def changed_type(column: str, path: object, kind: str, stored: pa.DataType, fitted: str | None) -> DataError:
     """The refusal of a column whose values cannot be taken for what they were, or are said to be."""
     if fitted is None:
-        why = ", because nothing says what its numbers count" if kind == "date" and is_numeric(found) else ""
+        why = ", because nothing says what its numbers count" if kind == "date" and is_numeric(stored) else ""
         return DataError(
-            f"Column {column!r} of {path} is {found} and cannot be read as a {kind}{why}; write it as a {kind}, or "
+            f"Column {column!r} of {path} is {stored} and cannot be read as a {kind}{why}; write it as a {kind}, or "
             "state what else it is by kinds."
         )
     return DataError(
-        f"Column {column!r} was a {fitted} when the model was fitted, but is {found} in {path}; write it as a {fitted} "
-        "again, or fit a new model."
+        f"Column {column!r} was a {fitted} when the model was fitted, but is {stored} in {path}; write it as a "
+        f"{fitted} again, or fit a new model."
     )
 
 
@@ -216,10 +216,10 @@ def _is_text(type_: pa.DataType) -> bool:
 
 def _mark_numbers(marks: tuple[str, ...]) -> list[float]:
     """The marks that are numbers, such as -999."""
-    found = []
+    numbers = []
     for mark in marks:
         try:
-            found.append(float(mark))
+            numbers.append(float(mark))
         except ValueError:
             continue
-    return found
+    return numbers

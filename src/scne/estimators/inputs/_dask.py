@@ -88,8 +88,8 @@ def look_through(
     targets = aligned("y", y, n_rows, ends, cluster)
     flat = targets.ndim == 1
     settled = sample_weight if isinstance(sample_weight, SettledWeights) else None
-    given = sample_weight if settled is None else settled.values
-    weights = None if given is None else aligned("sample_weight", given, n_rows, ends, cluster)
+    row_weights = sample_weight if settled is None else settled.values
+    weights = None if row_weights is None else aligned("sample_weight", row_weights, n_rows, ends, cluster)
     if targets.ndim > 2:
         raise ValueError(f"y has {targets.ndim} dimensions, but it must have one or two.")
     if weights is not None and weights.ndim != 1:
@@ -119,11 +119,11 @@ def look_through(
 
     looks: list[_Look] = []
     drawn: list[ArrayRows] = []
-    for _, (found, taken) in rows.run(look, partitions, "reading columns"):
-        looks += found
+    for _, (seen, taken) in rows.run(look, partitions, "reading columns"):
+        looks += seen
         drawn.append(taken)
     _refuse_gaps(looks, n_rows, names)
-    statistics = reduce(combined_statistics, (found.statistics for found in looks if found.statistics is not None))
+    statistics = reduce(combined_statistics, (seen.statistics for seen in looks if seen.statistics is not None))
     if statistics[0].weight == 0:
         raise ValueError("sample_weight is zero for every row; at least one row must count (non-zero weight).")
     return LookedThrough(rows, stacked(drawn), statistics, names, flat, weight_scale)
@@ -169,7 +169,7 @@ class _Look(NamedTuple):
 
 
 def _gaps(block: RowBlock) -> dict[str, _Gap]:
-    found = {}
+    gaps = {}
     weights = None if block.weights is None else block.weights[:, None]
     for name, values in (("X", block.inputs), ("y", block.targets), ("sample_weight", weights)):
         if values is None:
@@ -185,8 +185,8 @@ def _gaps(block: RowBlock) -> dict[str, _Gap]:
             what = "NaN" if np.isnan(value) else "infinity (inf)" if np.isinf(value) else "negative values"
             if name == "y" and np.isfinite(value):
                 what = f"numbers beyond {MOST:g}, whose squares overflow (rescale y),"
-            found[name] = _Gap(unfit.sum(axis=0), block.start + int(row), int(column), what)
-    return found
+            gaps[name] = _Gap(unfit.sum(axis=0), block.start + int(row), int(column), what)
+    return gaps
 
 
 def _refuse_gaps(looks: list[_Look], n_rows: int, names: list[str] | None) -> None:
@@ -195,8 +195,8 @@ def _refuse_gaps(looks: list[_Look], n_rows: int, names: list[str] | None) -> No
         if gaps:
             first = gaps[0]
             count = int(sum(gap.counts[first.column] for gap in gaps))
-            known = names if argument == "X" else None
-            raise ValueError(gap_sentence(argument, first.what, first.column, known, count, n_rows, first.row))
+            column_names = names if argument == "X" else None
+            raise ValueError(gap_sentence(argument, first.what, first.column, column_names, count, n_rows, first.row))
 
 
 def is_dask_frame(X: Array) -> bool:

@@ -39,13 +39,6 @@ if TYPE_CHECKING:
 
     from scne.rows import FileRows
 
-_NUMBER_TYPES = (
-    "double",
-    "float",
-    "halffloat",
-    "bool",
-    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
-)
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -91,6 +84,17 @@ def all_or_nothing(fit: Method) -> Method:
     return guarded  # type: ignore[return-value]
 
 
+class AnyTable(BaseEstimator):
+    """What scikit-learn is told of the tables that come through this door."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
+        return tags
+
+
 @dataclass(frozen=True)
 class GivenRows:
     """What a user passed to fit."""
@@ -118,12 +122,10 @@ def check_training_data(
     ----------
     estimator : estimator
         Learns how many columns there are, and their names.
-    given : GivenRows
     search_rows : int or None
         How many rows networks are searched on; None is all.
     seed : int
         Decides which rows those are.
-    checkpoint : Checkpoint or None
     engine : Engine or None
         Arrays in memory are brought to its device, if they fit, and looked through there.
     plan : MemoryPlan or None
@@ -159,9 +161,7 @@ def check_training_data(
     validation = None
     if given.X_val is not None or given.y_val is not None:
         validation = validation_rows(estimator, given.X_val, given.y_val, rows, columns)
-    names = getattr(estimator, "feature_names_in_", None)
-    if learned is not None:
-        names = learned.encoder.names
+    names = getattr(estimator, "feature_names_in_", None) if learned is None else learned.encoder.names
     search = rows
     if search_rows is not None and rows.n_rows > search_rows:
         from scne.rows import sample_positions
@@ -276,14 +276,9 @@ def checked_rows(
         targets = _targets_beside(estimator, X, y, target)
         inputs = None if columns is None else _known_inputs(estimator, X, columns, argument)
     else:
+        numbers = [np.float64, np.float32]
         inputs, targets = validate_data(
-            estimator,
-            X,
-            y,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            multi_output=True,
-            y_numeric=True,
+            estimator, X, y, dtype=numbers, ensure_all_finite=False, multi_output=True, y_numeric=True
         )
     targets = np.asarray(targets, dtype=np.float64)
     flat = targets.ndim == 1
@@ -335,7 +330,7 @@ def _targets_beside(estimator: BaseEstimator, X: Array, y: Array | None, name: s
 
 
 def _checked_weights(
-    n_rows: int, sample_weight: Array, known: WeightScale | None
+    n_rows: int, sample_weight: Array, weight_scale: WeightScale | None
 ) -> tuple[NDArray[np.float64] | None, WeightScale | None]:
     if isinstance(sample_weight, SettledWeights):
         return sample_weight.values, sample_weight.scale
@@ -344,5 +339,5 @@ def _checked_weights(
         raise ValueError("sample_weight is zero for every row; at least one row must count (non-zero weight).")
     weights = _check_sample_weight(sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True)
     # Numbers in single precision are whole multiples of each other only so far.
-    scaled = scaled_weights(weights.astype(held.dtype) if held.dtype.kind == "f" else weights, known)
+    scaled = scaled_weights(weights.astype(held.dtype) if held.dtype.kind == "f" else weights, weight_scale)
     return scaled.values, scaled.scale

@@ -137,11 +137,8 @@ def learn_files(
 
     Parameters
     ----------
-    files : FileRows
     sample_size : int or None
         Rows of the search; None takes all of them into memory.
-    seed : int
-    checkpoint : Checkpoint or None
     cluster : Cluster or None
         Whose workers read the files, if any.
     threads : int
@@ -149,9 +146,9 @@ def learn_files(
     plan : MemoryPlan or None
         How many rows there is memory for, instead of `sample_size`.
     """
-    kept = _kept_sample(files, checkpoint) if checkpoint else None
-    if kept is not None:
-        sample, encoder, statistics = kept
+    resumed = _kept_sample(files, checkpoint) if checkpoint else None
+    if resumed is not None:
+        sample, encoder, statistics = resumed
         return LearnedFiles(_source(files, encoder, cluster), sample, encoder, statistics)
 
     size = sample_size if plan is None else plan.search_rows
@@ -187,20 +184,20 @@ def _kept_sample(files: "FileRows", checkpoint: Checkpoint) -> tuple[ArrayRows, 
     }
     if files.weight_name is not None:
         form["weights"] = ("float64", "n")
-    kept = checkpoint.load("sample", form, statistics_hold)
-    if kept is None:
+    stored = checkpoint.load("sample", form, statistics_hold)
+    if stored is None:
         return None
     try:
-        encoder = Encoder.from_dict(_from_json(kept["encoder"]))
+        encoder = Encoder.from_dict(_from_json(stored["encoder"]))
         width = len(encoder.names)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise checkpoint.damaged("sample", "holds an encoder that is none") from error
-    statistics = stored_statistics("inputs", kept), stored_statistics("targets", kept)
-    n_rows, n_columns = kept["sample"].shape
+    statistics = stored_statistics("inputs", stored), stored_statistics("targets", stored)
+    n_rows, n_columns = stored["sample"].shape
     belongs = set(encoder.kinds) <= set(files.input_names) and encoder.tells_folds
     if n_rows == 0 or width != n_columns or not belongs:
         raise checkpoint.damaged("sample", "holds arrays that do not belong together")
-    return ArrayRows(kept["sample"], kept["sample_targets"], kept.get("weights")), encoder, statistics
+    return ArrayRows(stored["sample"], stored["sample_targets"], stored.get("weights")), encoder, statistics
 
 
 @dataclass(frozen=True)

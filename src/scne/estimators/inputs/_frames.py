@@ -165,11 +165,11 @@ def encoded_inputs(
     estimator: BaseEstimator, X: Any, encoder: "Encoder", by_name: bool, threads: int, argument: str = "X"
 ) -> NDArray[np.float64]:
     """Rows of any kind in memory as the numbers that a fitted encoder makes of them."""
-    pieces = [encoded(piece, encoder, threads, argument) for piece in _pieces(estimator, X, encoder, by_name, argument)]
+    pieces = [encoded(piece, encoder, threads, argument) for piece in _pieces(estimator, X, by_name, argument)]
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
-def _pieces(estimator: BaseEstimator, X: Any, encoder: "Encoder", by_name: bool, argument: str) -> Iterator["pa.Table"]:
+def _pieces(estimator: BaseEstimator, X: Any, by_name: bool, argument: str) -> Iterator["pa.Table"]:
     from scne.rows import frame_pieces, frame_table
 
     if is_lazy(X):

@@ -13,7 +13,7 @@ def given_groups(groups: Groups, data: TrainingData) -> tuple[FeatureGroup, ...]
     encoder = data.encoder
     if encoder is None:
         return resolve_groups(groups, data.rows.n_columns, data.column_names)
-    found = []
+    encoded = []
     for group in resolve_groups(groups, len(encoder.inputs), None if encoder.by_position else encoder.inputs):
         columns = encoder.positions_of(group.columns)
         if not len(columns):
@@ -21,8 +21,8 @@ def given_groups(groups: Groups, data: TrainingData) -> tuple[FeatureGroup, ...]
                 f"Every column of group {group.name!r} of groups is constant or empty, so there is nothing to learn "
                 "from them; leave the group out."
             )
-        found.append(replace(group, columns=columns))
-    return tuple(found)
+        encoded.append(replace(group, columns=columns))
+    return tuple(encoded)
 
 
 def warn_of_unseen(groups: Iterable[FeatureGroup], data: TrainingData) -> None:

@@ -88,11 +88,11 @@ def check_targets(model: "FittedRegressor", files: "FileRows") -> None:
         raise ValueError(f"The rows of {files.path} were opened without a target; pass open_rows(..., target=COLUMN).")
     check_numeric_targets(files)
     data, n_outputs = model.fitted_.columns.data, model.fitted_.n_outputs
-    known = None if data is None else list(data["target_names"])
-    if known is not None and list(files.target_names) != known:
+    fitted_names = None if data is None else list(data["target_names"])
+    if fitted_names is not None and list(files.target_names) != fitted_names:
         raise ValueError(
             f"The rows of {files.path} were opened with target {list(files.target_names)}, but this model was fitted "
-            f"to {known}."
+            f"to {fitted_names}."
         )
     if len(files.target_names) != n_outputs:
         raise ValueError(

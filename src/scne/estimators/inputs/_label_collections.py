@@ -38,8 +38,8 @@ def labelled_collections(
     if len(classes) < 2:
         raise ValueError(f"y {few_classes(classes)}; a classifier needs rows of at least two classes.")
     made = _made(labels, given.sample_weight, classes, weighting(classes), None, cluster)
-    held_out = None if given.y_val is None else one_hot(codes_of(classes, given.y_val, "y_val"), len(classes))
-    rows = replace(given, y=made.targets, sample_weight=made.weights, y_val=held_out)
+    validation = None if given.y_val is None else one_hot(codes_of(classes, given.y_val, "y_val"), len(classes))
+    rows = replace(given, y=made.targets, sample_weight=made.weights, y_val=validation)
     return LabelledRows(rows, classes, made.by_class, made.totals)
 
 

@@ -78,7 +78,6 @@ def labelled_rows(
     ----------
     estimator : estimator
         Its name is told in errors.
-    given : GivenRows
     weighting : callable
         Says, of classes, how they are weighted.
     stated : array-like or None
@@ -94,9 +93,9 @@ def labelled_rows(
     given = _in_numpy(given)
     classes, codes = coded_labels(estimator, given.y, stated)
     weights = row_weights(weighting(classes), len(classes), codes, given.sample_weight)
-    held_out = None if given.y_val is None else one_hot(codes_of(classes, given.y_val, "y_val"), len(classes))
+    validation = None if given.y_val is None else one_hot(codes_of(classes, given.y_val, "y_val"), len(classes))
     targets = one_hot(codes, len(classes))
-    made = replace(given, y=targets, sample_weight=weights.settled, y_val=held_out)
+    made = replace(given, y=targets, sample_weight=weights.settled, y_val=validation)
     return LabelledRows(made, classes, weights.by_class, weights.totals)
 
 
@@ -155,20 +154,20 @@ def _labelled_files(
     cluster = None if given.client is None else check_client(given.client)
     name = check_label_column(given.X)
     files: FileRows = scaled_files(complete_files(given.X, given.client), cluster)
-    found = _label_totals(files, name, cluster)
-    classes = class_array(list(found), files.label_type(), name, files.path)
+    weight_of = _label_totals(files, name, cluster)
+    classes = class_array(list(weight_of), files.label_type(), name, files.path)
     if stated is not None:
         from scne.estimators.inputs._labels import stated_classes
 
-        known = stated_classes(stated)
-        codes_of(known, classes, f"The target column {name!r} of {files.path}", "classes")
-        classes = known
+        stated_labels = stated_classes(stated)
+        codes_of(stated_labels, classes, f"The target column {name!r} of {files.path}", "classes")
+        classes = stated_labels
     if len(classes) < 2:
         raise DataError(
             f"The target column {name!r} of {files.path} {few_classes(classes)}; a classifier needs rows of at least "
             "two classes."
         )
-    totals = np.array([found.get(label, 0.0) for label in classes.tolist()])
+    totals = np.array([weight_of.get(label, 0.0) for label in classes.tolist()])
     by_class = weighting(classes)(totals)
     labelled = files.with_labels(classes.tolist(), by_class)
     return LabelledRows(

@@ -35,7 +35,6 @@ def later_rows(
     Parameters
     ----------
     model : fitted network or ensemble
-    given : GivenRows
     sample_size : int or None
         Rows of the sample; None is all.
     seed : int
@@ -111,20 +110,20 @@ def _check_columns(model: "FittedRegressor", n_columns: int, names: list[str] | 
             f"X has {n_columns} features, but {type(model).__name__} is expecting {model.n_features_in_} features as "
             "input."
         )
-    known = getattr(model, "feature_names_in_", None)
-    if names is not None and known is not None and names != list(known):
-        place = next(place for place, pair in enumerate(zip(names, known, strict=True)) if pair[0] != pair[1])
+    fitted = getattr(model, "feature_names_in_", None)
+    if names is not None and fitted is not None and names != list(fitted):
+        place = next(place for place, pair in enumerate(zip(names, fitted, strict=True)) if pair[0] != pair[1])
         raise ValueError(
-            f"Column {place} of X is {names[place]!r}, but it was {known[place]!r} in the fit; the columns must be the "
-            "same, in the same order."
+            f"Column {place} of X is {names[place]!r}, but it was {fitted[place]!r} in the fit; the columns must be "
+            "the same, in the same order."
         )
 
 
 def _check_outputs(model: "FittedRegressor", rows: ArrayRows) -> None:
     assert rows.targets is not None
-    known = model.fitted_.n_outputs
-    if rows.targets.shape[1] != known:
+    n_outputs = model.fitted_.n_outputs
+    if rows.targets.shape[1] != n_outputs:
         raise ValueError(
-            f"y has {rows.targets.shape[1]} output(s), but this {type(model).__name__} was fitted to {known}; they "
+            f"y has {rows.targets.shape[1]} output(s), but this {type(model).__name__} was fitted to {n_outputs}; they "
             "must be alike."
         )

@@ -55,7 +55,7 @@ def rows_to_shuffle(
 
 def refuse_collections(X: Array, y: Array | None, sample_weight: Array | None) -> None:
     """Refuse rows that are not in the memory of this process, nor in files."""
-    if any(is_dask_collection(given) for given in (X, y, sample_weight)):
+    if any(is_dask_collection(values) for values in (X, y, sample_weight)):
         raise TypeError(
             "X or y is a Dask collection, but rows are shuffled in the memory of this process; pass a sample of them, "
             "such as X.partitions[0].compute() with the same rows of y."

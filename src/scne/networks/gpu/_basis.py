@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.networks._basis import PROJECT_AGAIN_BELOW, Basis, residual_squares, resolution
+from scne.networks._basis import PROJECT_AGAIN_BELOW, RESOLUTIONS, Basis, residual_squares
 from scne.networks._built import SearchSettings
 from scne.networks._layer import ACTIVATIONS, Activation
 from scne.networks._search_rows import SearchRows
@@ -88,7 +88,7 @@ def _search_plan(rows: SearchRows, settings: SearchSettings) -> SearchPlan | Non
     # criterion does, and which pool it will be must be known ahead.
     if settings.direct_link or (settings.batch_size > 1 and not (projected and n_attempts == 1)):
         return None
-    resolved = resolution(str(rows.inputs.dtype).rpartition(".")[2])
+    resolved = RESOLUTIONS[str(rows.inputs.dtype).rpartition(".")[2]]
     return SearchPlan(
         settings.n_candidates,
         n_attempts,

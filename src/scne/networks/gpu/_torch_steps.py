@@ -42,7 +42,7 @@ class TorchSteps:
         torch, rows, activation = self.torch, self.rows, self.networks.activation
         chosen = self.places.index_select(0, self.networks.step % len(self.places)).view(-1)
         shape = (self.networks.shape[0], rows.batch, -1)
-        x, wanted = (one.index_select(0, chosen).view(shape) for one in (rows.inputs, rows.targets))
+        x, wanted = (values.index_select(0, chosen).view(shape) for values in (rows.inputs, rows.targets))
         hidden = torch.bmm(x, self.nodes)
         activated = hidden[:, :, : self.networks.n_nodes]
         # Works in place, as its slope does below.

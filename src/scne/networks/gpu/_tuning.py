@@ -66,9 +66,6 @@ def tune_together(
     rows : SearchRows
         Tensors of PyTorch on a GPU; on a processor the same steps are taken, but not recorded.
     weights : sequence of ndarray of shape (d + 1, L_m)
-    activation : Activation
-    linked : bool
-    settings : TuningSettings
     generators : sequence of numpy Generator
         Each draws the order of the rows for one network.
     """

@@ -42,7 +42,7 @@ class DeviceRows:
         """The training rows of a search."""
         n = rows.n_training
         batch = min(n, settings.batch_rows)
-        inputs, targets = (cast(one[:n, :], "float32").contiguous() for one in (rows.inputs, rows.targets))
+        inputs, targets = (cast(values[:n, :], "float32").contiguous() for values in (rows.inputs, rows.targets))
         roots = None if rows.root_weights is None else cast(rows.root_weights[:n], "float32").contiguous()
         return cls(inputs, targets, roots, batch, 2.0 * n / (batch * rows.training_weight))
 
@@ -99,8 +99,8 @@ class DeviceNetworks:
 
     def nodes_of_each(self, n_inputs: int) -> list[NDArray[np.float64]]:
         """The weights (d + 1, L_m) of each network."""
-        found = self.views(self.parameters)[0].cpu().numpy().astype(np.float64) / self.activation.input_gain
-        return [np.ascontiguousarray(found[m, :n_inputs, :size]) for m, size in enumerate(self.sizes)]
+        nodes = self.views(self.parameters)[0].cpu().numpy().astype(np.float64) / self.activation.input_gain
+        return [np.ascontiguousarray(nodes[m, :n_inputs, :size]) for m, size in enumerate(self.sizes)]
 
 
 def laid_out(
@@ -120,8 +120,6 @@ def laid_out(
     weights : sequence of ndarray of shape (d + 1, L_m)
     starts : sequence of ndarray of shape (L_m + n_links, q)
         Output weights, those of direct links last.
-    activation : Activation
-    settings : TuningSettings
     n_steps, n_idle : int
         Steps, and steps past the last one that may be taken without moving anything.
     padded : callable
@@ -188,5 +186,5 @@ def starts_on_device(
             columns *= roots[:, None]
         sums.append(columns.T @ torch.cat([columns, targets], dim=1))
     weight = float(len(some)) if roots is None else float(roots.square().sum())
-    found = [one.cpu().numpy() for one in sums]
-    return [start_solution(one[:, : len(one)].copy(), one[:, len(one) :], weight, activation) for one in found]
+    grams = [gram.cpu().numpy() for gram in sums]
+    return [start_solution(gram[:, : len(gram)].copy(), gram[:, len(gram) :], weight, activation) for gram in grams]

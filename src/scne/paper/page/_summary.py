@@ -65,7 +65,7 @@ def banner_words(results: Sequence[Result]) -> tuple[str, str]:
     if quick:
         words.append(f"{_share(quick, n)} ran on few rows with small networks.")
     if others:
-        names = ", ".join(dict.fromkeys(name for one in others for name in one.data.name.split(" and ")))
+        names = ", ".join(dict.fromkeys(name for other in others for name in other.data.name.split(" and ")))
         words.append(f"{_share(len(others), n)} ran on other rows than the paper's ({names or 'unnamed'}).")
     if judged == n:
         words.append("All experiments ran at full size on the paper's own data.")
@@ -88,10 +88,10 @@ def _share(count: int, total: int) -> str:
 
 
 def _claims(result: Result) -> str:
-    found = [finding.verdict for finding in result.findings]
+    verdicts = [finding.verdict for finding in result.findings]
     parts = []
     for verdict in VERDICTS:
-        count = found.count(verdict)
+        count = verdicts.count(verdict)
         sign, kind = MARKS[verdict]
         if count:
             word = verdict if verdict == "not judged" else f'<span class="unseen">{verdict}</span>'

@@ -103,16 +103,16 @@ def end_sentence(text: str) -> str:
 
 def _describe_series(kind: str, series: Series) -> str:
     y = to_array(series.y)
-    known = y[np.isfinite(y)]
+    finite = y[np.isfinite(y)]
     label = f"{series.label}: " if series.label else ""
-    if not known.size:
+    if not finite.size:
         return f"{label}nothing measured."
     if kind == "bars":
         bars = [f"{x} {format_number(v)}" for x, v in zip(series.x, series.y, strict=True)]
         return f"{label}{', '.join(bars[:MOST_NAMED])}{', and more' if len(bars) > MOST_NAMED else ''}."
     if kind == "scatter":
-        return f"{label}{known.size:,} points, {_range(y)}."
-    first, last = format_number(float(known[0])), format_number(float(known[-1]))
+        return f"{label}{finite.size:,} points, {_range(y)}."
+    first, last = format_number(float(finite[0])), format_number(float(finite[-1]))
     return f"{label}from {first} to {last}, {_range(y)}."
 
 
@@ -122,7 +122,7 @@ def _describe_box(label: str, values: NDArray[np.float64]) -> str:
 
 
 def _range(values: NDArray[np.float64]) -> str:
-    known = values[np.isfinite(values)]
-    if not known.size:
+    finite = values[np.isfinite(values)]
+    if not finite.size:
         return "nothing measured"
-    return f"least {format_number(float(known.min()))}, greatest {format_number(float(known.max()))}"
+    return f"least {format_number(float(finite.min()))}, greatest {format_number(float(finite.max()))}"

@@ -91,14 +91,14 @@ def final_model(estimator: BaseEstimator, X: ArrayLike | None = None) -> Final:
 
 def ensemble_of(estimator: BaseEstimator, display: str, X: ArrayLike | None = None) -> Final:
     """The same for a display that needs an ensemble; a sentence for anything else."""
-    found = final_model(estimator, X)
-    if not hasattr(found.model, "members_"):
-        name = type(found.model).__name__
+    final = final_model(estimator, X)
+    if not hasattr(final.model, "members_"):
+        name = type(final.model).__name__
         raise ValueError(
             f"{display} needs a fitted ensemble of networks (SCNERegressor or DNNERegressor), but estimator is "
             f"{'an' if name.startswith(('SCN', 'RVFL')) else 'a'} {name}."
         )
-    return found
+    return final
 
 
 class ErrorUnit(NamedTuple):

@@ -160,14 +160,14 @@ class GroupContributionDisplay(Display):
         """
         check_kind(kind, KINDS)
         if kind == "networks" or (kind == "auto" and X is None):
-            found = ensemble_of(estimator, f"{cls.__name__} without rows (X)").model.group_importances_
+            importances = ensemble_of(estimator, f"{cls.__name__} without rows (X)").model.group_importances_
         elif X is None:
             raise ValueError(f"kind is {kind!r}, but X is None; pass rows on which columns can be shuffled.")
         else:
             model, rows = final_model(estimator, X)
-            found = model.permutation_importances(rows, y, n_repeats=n_repeats, random_state=random_state)
+            importances = model.permutation_importances(rows, y, n_repeats=n_repeats, random_state=random_state)
         return cls.from_importances(
-            found,
+            importances,
             kind=kind,
             output=output,
             largest=largest,
@@ -204,10 +204,10 @@ class GroupContributionDisplay(Display):
         else:
             if kind == "auto":
                 kind = "groups" if importances.groups.names else "columns"
-            found = getattr(importances, check_kind(kind, ("groups", "columns")))
-            if not found.names:
+            shuffled = getattr(importances, check_kind(kind, ("groups", "columns")))
+            if not shuffled.names:
                 raise ValueError("kind is 'groups', but the model was fitted without groups; use kind='columns'.")
-            names, rises, spreads = found.names, found.mean, found.std
+            names, rises, spreads = shuffled.names, shuffled.mean, shuffled.std
             label = LABELS[kind].format(measure=importances.measure)
         rises = chosen_output(rises, output, "importances")
         order = np.argsort(-rises, kind="stable")[:largest]

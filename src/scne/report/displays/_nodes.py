@@ -86,7 +86,7 @@ class NodesDisplay(Display):
 def _curves(model: BaseEstimator) -> dict[str, BuildingCurve]:
     scale = error_unit(model).scale
     if hasattr(model, "members_"):
-        found = {
+        curves = {
             member.name: _curve(
                 member.search.training_curve, member.search.validation_curve, member.layer.n_nodes, scale
             )
@@ -94,15 +94,15 @@ def _curves(model: BaseEstimator) -> dict[str, BuildingCurve]:
             if member.search is not None
         }
     elif hasattr(model, "stop_reason_"):
-        found = {"network": _curve(model.loss_curve_, model.validation_curve_, model.n_hidden_, scale)}
+        curves = {"network": _curve(model.loss_curve_, model.validation_curve_, model.n_hidden_, scale)}
     else:
-        found = {}
-    if not found:
+        curves = {}
+    if not curves:
         raise ValueError(
             f"NodesDisplay shows how a search adds nodes, but the nodes of this {type(model).__name__} were drawn at "
             "random; fit an SCNRegressor, or an SCNERegressor on such networks."
         )
-    return found
+    return curves
 
 
 def _curve(training: ArrayLike, validation: ArrayLike | None, n_nodes: int, scale: float) -> BuildingCurve:
