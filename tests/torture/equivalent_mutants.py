@@ -333,6 +333,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "a limit between rounding errors and numbers, which none of either meets in every bit",
     ("rows/_release.py", 'if "pyarrow" in sys.modules:', "in -> not in"): _GIVEN_BACK,
     (
+        "ncl/_lapack.py",
+        "work, integers = np.empty(1 + 4 * size + size**2), np.empty(3 + 5 * size, dtype=np.intc)",
+        "4 -> 5",
+    ): _WORKSPACE,
+    (
         "rows/_sample.py",
         "self._n_held = 0",
         "0 -> 1",
@@ -365,6 +370,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "0.0 -> 1.0",
     ): "a group has rows, of eight bytes each at least",
     ("rows/_encoded.py", "LARGE_STRIPE = 1 << 24", "<< -> >>"): _AT_A_TIME,
+    ("rows/_encoded.py", "large = 8 * rows * self.n_columns > LARGE_STRIPE", "* -> /"): _AT_A_TIME,
     ("rows/_encoder.py", "step = max(64, _WRITTEN_NUMBERS // max(1, out.shape[1]))", "64 -> 65"): _AT_A_TIME,
 }
 
