@@ -500,10 +500,36 @@ def test_long_batches_in_which_nine_of_ten_numbers_differ_name_nothing(n_rows, n
     assert may_still_name(sums_of(values, np.zeros(n_rows)), n_rows) == open_still
 
 
+@pytest.mark.parametrize(("offset", "spread"), [(0.0, 1.0), (1e6, 1e-4)])
+def test_what_is_explained_is_a_share_of_the_variance(offset, spread):
+    rng = np.random.default_rng(0)
+    values, folds = rng.integers(0, 12, 500), folds_of(np.arange(500))
+    targets = np.column_stack([rng.normal(size=(12, 2))[values] + rng.normal(size=(500, 2)), np.full(500, 3.0)])
+    weights = rng.uniform(0.5, 2.0, 500)
+    sums = sums_of(values, offset + spread * targets, weights)
+    told = sums.by_fold().over(0).mean + 0.1 * spread * rng.normal(size=(N_FOLDS, 12, 3))
+    left = np.square(targets - (told[folds, np.argsort(sums.levels)[values]] - offset) / spread)
+    whole = np.square(targets - np.average(targets, axis=0, weights=weights))
+    shares = 1.0 - (weights @ left[:, :2]) / (weights @ whole[:, :2])
+    # A target that never changes has no variance of which something could be explained.
+    assert explained(sums.by_fold(), told) == pytest.approx(shares.sum() / 3, rel=1e-4)
+    assert explained(sums.by_fold(), told + 9.0 * spread) == 0.0
+
+
 def test_a_target_that_never_changes_is_told_as_it_is():
     table, _ = towns()
     _, encoder = learned(table, np.full(600, 3.0))
     assert set(encoder.transform(table)[:, 0]) == set(told(table, encoder)[:, 0]) == {3.0}
+
+
+@pytest.mark.parametrize("target", [0.0, 0.1, 1e6])
+@pytest.mark.parametrize("rows", [None, 700])
+def test_numbers_name_nothing_for_a_target_that_never_changes(rows, target):
+    """What rounding leaves of its variance explains nothing."""
+    values, _ = numbers_of("persons")
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(values))
+    table = pa.table({"n": values.astype(float)})
+    assert learned(table, np.full(len(values), target), weights, rows)[1].names == ("n",)
 
 
 def test_a_text_may_have_as_many_levels_as_are_allowed():
