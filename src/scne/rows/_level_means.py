@@ -111,7 +111,7 @@ def _by_ranges(found: _Sorted) -> float:
     n = len(found.levels)
     weight = found.cells.weight.sum(axis=(0, 2))
     middle = np.cumsum(weight[:n]) - weight[:n] / 2
-    ranges = np.minimum((middle / max(weight[:n].sum(), 1e-300) * _RANGES).astype(np.intp), _RANGES - 1)
+    ranges = np.minimum((middle / weight[:n].sum() * _RANGES).astype(np.intp), _RANGES - 1)
     if found.missing is not None:
         ranges = np.append(ranges, _RANGES)
     merged = [found.cells.take(np.flatnonzero(ranges == k), 1).over(1) for k in np.unique(ranges)]
