@@ -548,3 +548,57 @@ def test_sums_know_what_they_take(n_targets):
     assert one.nbytes == one.levels.nbytes + one.places.nbytes + sum(part.nbytes for part in one.cells.arrays)
     assert one.combined(other).waiting
     assert one.combined(other).nbytes == one.nbytes + other.nbytes
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize(("n_levels", "form"), [(8, "category"), (9, "level means")])
+def test_from_nine_levels_on_they_have_means_and_what_is_missing_is_no_level(n_levels, form, gaps):
+    texts = [*(f"town {n}" for n in range(n_levels)), *[None] * gaps] * 10
+    _, encoder = learned(pa.table({"town": pa.array(texts, pa.string())}), np.arange(float(len(texts))))
+    assert [one.form for one in encoder.encodings] == [form]
+
+
+def test_what_a_single_row_is_told_is_a_part_of_the_statistics():
+    table, targets = towns(60)
+    learner, encoder = learned(table, targets)
+    wanted, found = column_statistics(told(table, encoder)), learner.statistics()
+    for name in ("smallest", "largest"):
+        np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-9)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_what_is_learned_could_be_read_from_a_file(gaps):
+    values, targets = numbers_of("persons")
+    mask = np.arange(len(values)) % 9 == 0 if gaps else None
+    columns = {"n": pa.array(values.astype(float), mask=mask), "town": pa.array(values.astype(str), mask=mask)}
+    _, encoder = learned(pa.table(columns), targets)
+    assert [one.form for one in encoder.encodings] == ["named numbers", "level means"]
+    check_encodings(encoder.encodings)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-4])
+def test_how_much_the_mean_of_a_level_counts(scale):
+    """n v / (n v + s), with the weight n and the variance s of the level and the variance v of all, however small n."""
+    table, targets = towns()
+    weights = scale * np.random.default_rng(1).uniform(0.5, 2.0, 600)
+    texts, y = np.array(table["town"].to_pylist()), targets[:, 0]
+    mean = np.average(y, weights=weights)
+    v = np.average(np.square(y - mean), weights=weights)
+    expected = np.empty(600)
+    for level in np.unique(texts):
+        own, n = y[texts == level], weights[texts == level]
+        of_level = np.average(own, weights=n)
+        pull = n.sum() * v
+        share = pull / (pull + np.average(np.square(own - of_level), weights=n))
+        expected[texts == level] = share * of_level + (1 - share) * mean
+    np.testing.assert_allclose(learned(table, targets, weights)[1].transform(table)[:, 0], expected, rtol=1e-9)
+
+
+def test_rows_that_are_all_of_one_fold_are_told_numbers():
+    table, targets = towns()
+    weights = (folds_of(np.arange(600)) == 2).astype(float)
+    _, encoder = learned(table, targets, weights)
+    assert np.isfinite(told(table, encoder)).all()
+    there = np.flatnonzero(weights)
+    alone = learned(table.take(there), targets[there])[1]
+    np.testing.assert_allclose(encoder.transform(table), alone.transform(table), rtol=1e-9)

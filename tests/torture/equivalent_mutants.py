@@ -359,6 +359,17 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "if not self.waiting:",
         "not self.waiting -> False",
     ): "a short cut: what is put together from one part is that part",
+    ("rows/_level_sums.py", "_FEW_CELLS = 1 << 14", "14 -> 15"): "when sums are added makes no difference, to the last bit",
+    (
+        "rows/_level_sums.py",
+        "cell = coded.indices.to_numpy(zero_copy_only=False) * N_FOLDS + folds",
+        "False -> True",
+    ): "numbers without gaps need no copy",
+    (
+        "rows/_level_sums.py",
+        "codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.intp)",
+        "False -> True",
+    ): "numbers without gaps need no copy",
     (
         "rows/_dates.py",
         "limits = None if plain.lower is None or plain.upper is None else (plain.lower.copy(), plain.upper.copy())",
