@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from scne.rows import DataError, open_rows
 from scne.rows._batches import rechunked
+from scne.rows._formats import _mapped_batch
 from scne.rows._settled_types import FittedColumn
 
 
@@ -84,6 +85,16 @@ def test_columns_are_read_in_the_order_asked_for(written):
     path, whole = written
     batch = next(open_rows(path, target="y", keys="id").batches(["y", "PM2.5", "a_1"], 100))
     assert pa.Table.from_batches([batch]).equals(whole.select(["y", "PM2.5", "a_1"])[:100])
+
+
+def test_what_lies_in_the_map_of_a_file_is_told_from_what_was_unpacked(tmp_path):
+    rows = table(50)
+    write_arrow(rows, tmp_path / "a.arrow")
+    feather.write_feather(rows, str(tmp_path / "a.feather"), compression="lz4")
+    for name, mapped in (("a.arrow", True), ("a.feather", False)):
+        batch, in_map = _mapped_batch(tmp_path / name, 0)
+        assert pa.Table.from_batches([batch]).equals(rows)
+        assert in_map == mapped
 
 
 def test_row_counts_are_known_at_once_except_for_csv(tmp_path):

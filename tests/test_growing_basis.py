@@ -161,6 +161,13 @@ def test_a_pool_is_scored_on_training_rows_alone(settings):
     np.testing.assert_allclose(case.scores.squares, np.diag(gram), atol=1e-9)
 
 
+def test_a_pool_is_scored_without_a_look_at_the_nodes_where_no_projections_are_wanted(monkeypatch):
+    case = Case()
+    monkeypatch.setattr(case.basis, "_columns", lambda part: pytest.fail("the columns of the basis were read"))
+    plain = case.basis.score(case.pool, with_projections=False, with_gram=False)
+    np.testing.assert_allclose(plain.moments, case.scores.moments, rtol=1e-12)
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 1e-5)])
 @pytest.mark.parametrize("direct", [False, True])
 def test_the_stored_basis_is_orthonormal(dtype, tolerance, direct):

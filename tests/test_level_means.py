@@ -20,9 +20,11 @@ from scne.estimators.inputs._frames import learn_table
 from scne.fitting._memory import needed_bytes
 from scne.rows import DataError, Encoder, EncoderLearner, TableRows, column_statistics
 from scne.rows._encoder_checks import check_encodings
-from scne.rows._level_counts import MOST_LEVELS
+from scne.rows._encodings import NumberEncoding
+from scne.rows._level_counts import MOST_LEVELS, LevelCounts
 from scne.rows._level_encodings import LevelMeanEncoding, NamedNumberEncoding
-from scne.rows._level_sums import N_FOLDS, LevelSums, folds_of
+from scne.rows._level_means import _by_ranges, _sorted, may_still_name, named_numbers
+from scne.rows._level_sums import N_FOLDS, LevelSums, explained, folds_of
 
 
 def towns(n_rows=600, n_towns=40, n_targets=1, seed=0):
@@ -354,7 +356,8 @@ def test_keys_and_quantities_of_many_digits_are_let_go_at_once():
     learner = EncoderLearner(source)
     learner.update(next(source.batches(rows=1 << 14)), 0)
     assert set(learner._sums) == {"n"}
-    assert learner.name_bytes < 1e6
+    # A number for each level at least.
+    assert 8 * 2_000 < learner.name_bytes < 1e6
     learner.forget_names()
     assert learner.name_bytes == 0.0
 
@@ -446,3 +449,156 @@ def test_the_plan_of_memory_counts_means_as_graded_columns(tmp_path):
     plan = scne.fitting.plan_memory(SCNRegressor.tuned(), rows, 2, 1, "float64")
     known = plan.after_learning(level_model(tmp_path).encoder_, 1_200)
     assert (known.most.n_columns, known.most.n_graded) == (7, 7)
+
+
+def sums_of(values, targets, weights=None):
+    """Targets by level of a column and by fold."""
+    folds = folds_of(np.arange(len(values)))
+    return LevelSums.of_rows(pa.array(values, from_pandas=True), folds, np.atleast_2d(targets.T).T, weights)
+
+
+def frequent_and_rare(n_levels):
+    """Numbers of which the first is in nine of ten rows, and a target that only the others, by name, decide."""
+    rare = np.tile(np.arange(1.0, n_levels), 10)
+    values = np.concatenate([np.zeros(9 * len(rare)), rare])
+    return values, np.where(values > 0, np.where(values % 2 > 0, 1.0, -1.0), 0.0)
+
+
+@pytest.mark.parametrize(("n_levels", "named"), [(29, False), (30, True)])
+def test_thirty_numbers_at_least_name_things(n_levels, named):
+    values, targets = frequent_and_rare(n_levels)
+    found = named_numbers(NumberEncoding("n", 0.0, False), sums_of(values, targets))
+    assert (found is not None) == named
+
+
+@pytest.mark.parametrize(("n_rows", "named"), [(199, False), (200, True)])
+def test_numbers_that_name_things_come_twice_on_average(n_rows, named):
+    values = np.tile(np.arange(100.0), 2)[:n_rows]
+    targets = np.random.default_rng(0).normal(size=100)[values.astype(int)]
+    found = named_numbers(NumberEncoding("n", 0.0, False), sums_of(values, targets))
+    assert (found is not None) == named
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_ranges_of_numbers_have_the_same_weight(gaps):
+    """Of 65 equally frequent numbers two, in the middle, have a range together; what is missing is one of its own."""
+    values = np.tile([*np.arange(65.0), *[np.nan] * gaps], 20)
+    rng = np.random.default_rng(0)
+    targets = rng.normal(size=(66, 2))[np.nan_to_num(values, nan=65.0).astype(int)] + rng.normal(size=(len(values), 2))
+    merged = _sorted(sums_of(np.where(values == 33.0, 32.0, values), targets))
+    by_ranges = _by_ranges(_sorted(sums_of(values, targets)))
+    assert by_ranges > 0.3
+    assert by_ranges == pytest.approx(explained(merged.cells, merged.told.crossed), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_levels", "open_still"),
+    [(20_000, 18_000, True), (20_000, 18_001, False), (16_384, 16_384, False), (16_383, 16_383, True)],
+)
+def test_long_batches_in_which_nine_of_ten_numbers_differ_name_nothing(n_rows, n_levels, open_still):
+    values = np.minimum(np.arange(float(n_rows)), n_levels - 1)
+    assert may_still_name(sums_of(values, np.zeros(n_rows)), n_rows) == open_still
+
+
+@pytest.mark.parametrize(("offset", "spread"), [(0.0, 1.0), (1e6, 1e-4)])
+def test_what_is_explained_is_a_share_of_the_variance(offset, spread):
+    rng = np.random.default_rng(0)
+    values, folds = rng.integers(0, 12, 500), folds_of(np.arange(500))
+    targets = np.column_stack([rng.normal(size=(12, 2))[values] + rng.normal(size=(500, 2)), np.full(500, 3.0)])
+    weights = rng.uniform(0.5, 2.0, 500)
+    sums = sums_of(values, offset + spread * targets, weights)
+    told = sums.by_fold().over(0).mean + 0.1 * spread * rng.normal(size=(N_FOLDS, 12, 3))
+    left = np.square(targets - (told[folds, np.argsort(sums.levels)[values]] - offset) / spread)
+    whole = np.square(targets - np.average(targets, axis=0, weights=weights))
+    shares = 1.0 - (weights @ left[:, :2]) / (weights @ whole[:, :2])
+    # A target that never changes has no variance of which something could be explained.
+    assert explained(sums.by_fold(), told) == pytest.approx(shares.sum() / 3, rel=1e-4)
+    assert explained(sums.by_fold(), told + 9.0 * spread) == 0.0
+
+
+def test_a_target_that_never_changes_is_told_as_it_is():
+    table, _ = towns()
+    _, encoder = learned(table, np.full(600, 3.0))
+    assert set(encoder.transform(table)[:, 0]) == set(told(table, encoder)[:, 0]) == {3.0}
+
+
+@pytest.mark.parametrize("target", [0.0, 0.1, 1e6])
+@pytest.mark.parametrize("rows", [None, 700])
+def test_numbers_name_nothing_for_a_target_that_never_changes(rows, target):
+    """What rounding leaves of its variance explains nothing."""
+    values, _ = numbers_of("persons")
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(values))
+    table = pa.table({"n": values.astype(float)})
+    assert learned(table, np.full(len(values), target), weights, rows)[1].names == ("n",)
+
+
+def test_a_text_may_have_as_many_levels_as_are_allowed():
+    counts = LevelCounts("key", "X")
+    counts.update(pa.array([f"key {n}" for n in range(MOST_LEVELS)]), None)
+    assert counts.n_levels == MOST_LEVELS
+    with pytest.raises(DataError, match="'key' of X has more than 100,000"):
+        counts.update(pa.array(["one more"]), None)
+
+
+@pytest.mark.parametrize("n_targets", [1, 3])
+def test_sums_know_what_they_take(n_targets):
+    table, targets = towns(n_targets=n_targets)
+    texts = table["town"].combine_chunks()
+    one, other = (sums_of(texts[rows], targets[rows]) for rows in (slice(0, 400), slice(400, 600)))
+    assert one.nbytes == one.levels.nbytes + one.places.nbytes + sum(part.nbytes for part in one.cells.arrays)
+    assert one.combined(other).waiting
+    assert one.combined(other).nbytes == one.nbytes + other.nbytes
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize(("n_levels", "form"), [(8, "category"), (9, "level means")])
+def test_from_nine_levels_on_they_have_means_and_what_is_missing_is_no_level(n_levels, form, gaps):
+    texts = [*(f"town {n}" for n in range(n_levels)), *[None] * gaps] * 10
+    _, encoder = learned(pa.table({"town": pa.array(texts, pa.string())}), np.arange(float(len(texts))))
+    assert [one.form for one in encoder.encodings] == [form]
+
+
+def test_what_a_single_row_is_told_is_a_part_of_the_statistics():
+    table, targets = towns(60)
+    learner, encoder = learned(table, targets)
+    wanted, found = column_statistics(told(table, encoder)), learner.statistics()
+    for name in ("smallest", "largest"):
+        np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-9)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_what_is_learned_could_be_read_from_a_file(gaps):
+    values, targets = numbers_of("persons")
+    mask = np.arange(len(values)) % 9 == 0 if gaps else None
+    columns = {"n": pa.array(values.astype(float), mask=mask), "town": pa.array(values.astype(str), mask=mask)}
+    _, encoder = learned(pa.table(columns), targets)
+    assert [one.form for one in encoder.encodings] == ["named numbers", "level means"]
+    check_encodings(encoder.encodings)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-4])
+def test_how_much_the_mean_of_a_level_counts(scale):
+    """n v / (n v + s), with the weight n and the variance s of the level and the variance v of all, however small n."""
+    table, targets = towns()
+    weights = scale * np.random.default_rng(1).uniform(0.5, 2.0, 600)
+    texts, y = np.array(table["town"].to_pylist()), targets[:, 0]
+    mean = np.average(y, weights=weights)
+    v = np.average(np.square(y - mean), weights=weights)
+    expected = np.empty(600)
+    for level in np.unique(texts):
+        own, n = y[texts == level], weights[texts == level]
+        of_level = np.average(own, weights=n)
+        pull = n.sum() * v
+        share = pull / (pull + np.average(np.square(own - of_level), weights=n))
+        expected[texts == level] = share * of_level + (1 - share) * mean
+    np.testing.assert_allclose(learned(table, targets, weights)[1].transform(table)[:, 0], expected, rtol=1e-9)
+
+
+def test_rows_that_are_all_of_one_fold_are_told_numbers():
+    table, targets = towns()
+    weights = (folds_of(np.arange(600)) == 2).astype(float)
+    _, encoder = learned(table, targets, weights)
+    assert np.isfinite(told(table, encoder)).all()
+    there = np.flatnonzero(weights)
+    alone = learned(table.take(there), targets[there])[1]
+    np.testing.assert_allclose(encoder.transform(table), alone.transform(table), rtol=1e-9)

@@ -148,6 +148,14 @@ def test_rows_without_gaps_are_the_rows_themselves(tmp_path):
     assert rows.n_dropped == 0
 
 
+def test_rows_are_left_out_once_and_only_where_they_may_be(gaps):
+    complete = open_rows(gaps, target="y").complete_rows()
+    assert complete.n_dropped > 700
+    assert complete.complete_rows() is complete
+    for rows in (open_rows(gaps, target="y", drop_missing_target=False), open_rows(gaps, target=None)):
+        assert rows.complete_rows() is rows
+
+
 def test_predictions_are_made_for_all_rows_and_scores_for_those_with_a_target(gaps, tmp_path):
     table = make_table()
     rows = open_rows(gaps, target="y", ignore=["w", "z"])

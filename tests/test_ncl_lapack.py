@@ -89,6 +89,13 @@ def test_triangular_solves_read_the_lower_triangle_only(right, transpose):
     assert (larger[[0, 1, -1]] == 7).all()
 
 
+@pytest.mark.usefixtures("either_way")
+def test_a_triangular_solve_of_one_row_reads_and_writes_that_row_alone():
+    around = np.arange(1.0, 13.0)
+    _lapack.solve_triangular(np.array([[2.0]], order="F"), around[:6].reshape(1, 6))
+    np.testing.assert_array_equal(around, [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, *range(7, 13)])
+
+
 def dense(reduced):
     return np.diag(reduced.diagonal) + np.diag(reduced.off_diagonal, 1) + np.diag(reduced.off_diagonal, -1)
 

@@ -235,6 +235,25 @@ def test_stops_at_max_iter(solver):
     assert solution.n_iter == 1
 
 
+@pytest.mark.parametrize(("name", "most"), [("jacobi", 100), ("gauss-seidel", 100), ("cg", 1000)])
+def test_how_many_iterations_a_solver_takes_unless_it_is_told(name, most):
+    """More than an ordinary ensemble needs."""
+    solver = SOLVERS[name]()
+    solution = solver.solve(make_system(hidden_outputs((3, 4, 5))), 0.5, np.full(3, 0.1))
+    assert solution.status is Status.CONVERGED
+    assert solution.n_iter < solver.max_iter == most
+
+
+@pytest.mark.parametrize(("gap", "status"), [(1e-6, Status.CONVERGED), (1e-10, Status.DIVERGED)])
+def test_conjugate_gradients_that_leave_the_targets_far_behind_have_diverged(gap, status):
+    """Beyond the limit of lambda a matrix may still be positive definite, but not by much, and its solution is wild."""
+    gram = np.array([[1.0, 1 / 3 - gap], [1 / 3 - gap, 1.0]])
+    system = EnsembleSystem(gram, np.array([[1.0], [-1.0]]), np.full(1, 2.0), 2.0, (1, 1))
+    solution = ConjugateGradient().solve(system, 3.0, 0.0)
+    assert solution.status is status
+    assert solution.error_history[1] > 0.1 / gap
+
+
 def test_jacobi_diverges_above_its_exact_bound_only_and_says_so():
     members = hidden_outputs((3, 3, 3, 3))
     members = [0.2 * H + members[0] for H in members]  # members that nearly agree

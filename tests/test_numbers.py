@@ -16,6 +16,7 @@ from scne import (
     SCNRegressor,
     open_rows,
 )
+from scne.rows import DataError
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (60, 3))
@@ -45,6 +46,14 @@ def written(folder, **columns):
 def test_squares_of_targets_that_overflow(name, scale):
     with pytest.raises(ValueError, match=r"y holds numbers as large as .*rescale y to below 1e\+150"):
         MODELS[name].fit(X, scale * Y)
+
+
+@pytest.mark.parametrize("wild", [1e151, -1e151])
+def test_one_target_of_a_file_whose_square_overflows_is_named(tmp_path, wild):
+    rows = written(tmp_path, y=np.where(np.arange(len(Y)) == 7, wild, Y))
+    words = re.escape(f"a.parquet has numbers as large as {wild:.3g}, the first in row 8, but their squares")
+    with pytest.raises(DataError, match=f"The target column 'y' of .*{words}"):
+        list(rows.batches())
 
 
 @pytest.mark.parametrize("scale", [1e-160, 1e-300])

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 
 from scne.rows import (
     ArrayRows,
+    ColumnStatistics,
+    Encoder,
     SampleDrawer,
     all_finite,
     cast,
+    column_readings,
     column_statistics,
     content_keys,
     is_foreign,
@@ -29,13 +32,14 @@ from scne.rows import (
 )
 from scne.rows._batches import missing_in, numbers, only_first, without_first
 from scne.rows._data_error import DataError, RefusedValue, listing
-from scne.rows._encodings import calendar_part, calendar_parts
+from scne.rows._encodings import DateEncoding, NumberEncoding, calendar_part, calendar_parts
 from scne.rows._formats import find_files, format_of, partition_values
+from scne.rows._level_encodings import NamedNumberEncoding
 from scne.rows._memory_sizes import check_bytes
 from scne.rows._scaling_learner import _n_graded
 from scne.rows._schemas import common_type, kind_of, type_for_kind, unify_columns
 from scne.rows._settled_types import settled_types
-from scne.rows._stray_texts import find_strays
+from scne.rows._stray_texts import find_strays, stray_target
 from scne.rows._type_changes import converted, read_type, without_marks
 
 STAMP, ZONED = pa.timestamp("us"), pa.timestamp("ns", "UTC")
@@ -352,7 +356,8 @@ def test_finite_arrays(library):
 
 def test_what_is_an_array_of_another_library():
     assert is_foreign(array_api_strict.zeros(2))
-    for value in (np.zeros(2), [1.0], None, 3.0, np.float64(3.0), pa.array([1.0]), pd.Series([1.0])):
+    others = (np.zeros(2), [1.0], None, 3.0, np.float64(3.0), pa.array([1.0]), pd.Series([1.0]))
+    for value in (*others, array_api_strict.float64):
         assert not is_foreign(value)
 
 
@@ -369,6 +374,29 @@ def test_parts_of_the_calendar():
         np.testing.assert_array_equal(calendar_part("t", days, part), [0 if part == "hour" else value, np.nan])
         if part != "hour":
             np.testing.assert_array_equal(calendar_part("t", pa.nulls(2), part), [np.nan, np.nan])
+
+
+def test_the_share_of_gaps_is_the_mean_of_the_column_that_marks_them():
+    persons = NamedNumberEncoding("person", 8.0, True, (7.0, 9.0), (1.5, 2.5), (2.0,))
+    encodings = (DateEncoding("t", ("year", "hour"), (2013.0, 6.0), True), NumberEncoding("x", 1.0, True), persons)
+    encoder = Encoder(encodings, (), inputs=("t", "x", "person"))
+    means = np.arange(len(encoder.names)) / 10
+    readings = column_readings(encoder, ColumnStatistics(1.0, means, means, means, means + 1.0))
+    assert [reading.gap_share for reading in readings] == [
+        means[encoder.names.index(f"{name} missing")] for name in encoder.inputs
+    ]
+
+
+def test_a_clock_that_nobody_knows_is_named():
+    moments = pa.array([0], pa.timestamp("us", "Mars/Olympus"))
+    with pytest.raises(DataError, match=r"The hour of column 't' \(timestamp.*\) cannot be found: .*Mars/Olympus"):
+        calendar_part("t", moments, "hour")
+
+
+@pytest.mark.parametrize(("unit", "ticks"), [("s", 1), ("ms", 1_000), ("us", 1_000_000), ("ns", 1_000_000_000)])
+def test_durations_are_seconds(unit, ticks):
+    durations = pa.array([90 * ticks, None, -ticks // 2 if unit != "s" else -1], pa.duration(unit))
+    assert numbers(durations).tolist() == pytest.approx([90.0, np.nan, -0.5 if unit != "s" else -1.0], nan_ok=True)
 
 
 def test_whole_numbers_that_float64_cannot_hold_are_rounded():
@@ -480,6 +508,8 @@ def test_no_more_than_a_hundred_strays_are_counted(n_texts):
     strays = find_strays(pa.array(["1", f"x{text}"]) for text in range(n_texts))
     assert (strays.mostly, strays.n_texts) == ("numbers", min(n_texts, 100))
     assert strays.rows == {"x0": 1, "x1": 3, "x2": 5}
+    more = " and 96 more;" if n_texts == 99 else " and at least 97 more;"
+    assert more in str(stray_target("target", "y", "a.csv", strays))
 
 
 @pytest.mark.parametrize("library", [np, array_api_strict])

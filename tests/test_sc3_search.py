@@ -6,7 +6,7 @@ from ensembles import plain_ensemble
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scne import SCNRegressor
+from scne import SCNRegressor, listening
 from scne.estimators._regressor import draw_seed
 from scne.networks import SearchSettings, StopReason, build_network, pool_generator, prepare_search, uniform_pool
 from scne.passes import ThreadEngine
@@ -36,7 +36,9 @@ def make_rows(n_outputs=1, seed=0, n_rows=60):
     return X, y
 
 
-def build(X, y, seed=3, member=1, memory_budget=1e9, validation=None, threads=1, dtype=np.float64, **changed):
+def build(
+    X, y, seed=3, member=1, memory_budget=1e9, validation=None, threads=1, dtype=np.float64, more=None, **changed
+):
     d, q = X.shape[1], y.shape[1]
     with ThreadEngine(threads) as engine:
         rows = prepare_search(
@@ -48,7 +50,8 @@ def build(X, y, seed=3, member=1, memory_budget=1e9, validation=None, threads=1,
             validation,
             dtype=dtype,
         )
-        return build_network(rows, SearchSettings(**{**DEFAULTS, **changed}), seed, member, engine, memory_budget)
+        settings = SearchSettings(**{**DEFAULTS, **changed})
+        return build_network(rows, settings, seed, member, engine, memory_budget, **(more or {}))
 
 
 def sigmoid(z):
@@ -315,3 +318,21 @@ def test_the_validation_curve_is_the_error_on_watched_rows():
         beta = np.linalg.lstsq(H[:100, :k], y[:100], rcond=None)[0]
         error = np.sqrt(np.mean((y[100:] - H[100:, :k] @ beta) ** 2))
         assert found.validation_curve[k - 1] == pytest.approx(error, rel=1e-6)
+
+
+def test_nodes_are_handed_over_after_each_addition_and_a_search_goes_on_from_any_of_them():
+    rows, kept = make_rows(), []
+    whole = build(*rows, more={"keep": kept.append})
+    assert [len(nodes.weights) for nodes in kept] == [1, 2, 3, 4, 5, 6]
+    for nodes in kept:
+        assert build(*rows, more={"resume": nodes}).weights.tolist() == whole.weights.tolist()
+
+
+def test_a_search_that_ends_early_is_announced_as_done():
+    heard = []
+    with listening(heard.append):
+        network = build(*make_rows(), max_hidden=50, tol=0.1, more={"stage": "building A"})
+    assert network.stop_reason is StopReason.TOLERANCE
+    steps = [(step.stage, step.done, step.total) for step in heard if step.stage == "building A"]
+    done = [*range(1, len(network.training_curve) + 1), 50]
+    assert steps == [("building A", node, 50) for node in done]

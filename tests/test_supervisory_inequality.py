@@ -186,10 +186,11 @@ def test_the_same_candidate_needs_a_laxer_r_later(criterion):
 
 @both
 def test_equality_is_not_enough(criterion):
-    """xi must be positive: half of the error removed where half is required (r = 0 up to rounding, L = 1)."""
+    """xi must be positive: half of the error removed where half is required (r = 0, L = 1), without any rounding."""
     h = (E1 + E2)[:, None]
     y = E1[:, None]
     assert select(NOTHING, h, y, 1, criterion, contractions=(-1e-9,)) is None
+    assert select(NOTHING, h, y, 1, criterion, contractions=(0.0,)) is None
     assert select(NOTHING, h, y, 1, criterion, contractions=(1e-9,)) is not None
 
 

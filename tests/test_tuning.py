@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from ensembles import plain_ensemble
 
-from scne import SCNERegressor, SCNRegressor
-from scne.networks import ACTIVATIONS, SearchRows, TuningSettings, pool_generator, sparse_pool, tune_nodes
+from scne import SCNERegressor, SCNRegressor, listening
+from scne.networks import ACTIVATIONS, HiddenLayer, SearchRows, TuningSettings, pool_generator, sparse_pool, tune_nodes
 from scne.networks import _tuning as tuning
+from scne.rows import ColumnScaling
 
 
 def search_rows(n=400, d=3, q=1, seed=0, weights=None, dtype=np.float64):
@@ -333,3 +334,20 @@ def test_no_step_of_any_weight_is_longer_than_three_hundredths(monkeypatch):
     tune_nodes(rows, nodes, ACTIVATIONS["tanh"], False, TuningSettings(1), pool_generator(0, 2))
     # A step of Adam goes no further than its rate; weights of columns that a node does not look at stay zero.
     np.testing.assert_array_equal(np.ravel(seen), [*np.where(nodes.ravel() != 0, 0.03, 0.0), *[0.03] * 4])
+
+
+@pytest.mark.parametrize(("epochs", "parts"), [(1.0, range(1, 51)), (0.2, [5 * k // 2 for k in range(1, 21)])])
+def test_a_listener_hears_of_fifty_parts_at_most(epochs, parts):
+    rows, heard = search_rows(120), []
+    nodes = sparse_pool(pool_generator(0, 1), rows, 4, [1.0])
+    with listening(heard.append):
+        tune_nodes(rows, nodes, ACTIVATIONS["tanh"], False, TuningSettings(epochs), pool_generator(0, 2), "tuning A")
+    assert [(step.stage, step.done, step.total) for step in heard] == [("tuning A", part, 50) for part in parts]
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_the_span_of_an_activation_is_how_far_its_outputs_reach(name):
+    scaling = ColumnScaling(np.zeros(1), np.ones(1))
+    layer = HiddenLayer(np.arange(1), scaling, np.ones((1, 1)), np.zeros(1), name)
+    low, high = layer.outputs(np.array([[-9e3], [9e3]]))
+    assert high - low == ACTIVATIONS[name].span

@@ -245,6 +245,8 @@ def test_nodes_are_added_alike(kind):
         ([2, 3, 0], [0.8, 1.2, 0]),  # 3 is no multiple of 2
         ([1, 1 + 1e-6], [1, 1]),
         ([1e-300, 2e-300], [1, 2]),
+        ([1, 20 * (1 + 5e-10)], [1, 20]),  # a billionth of a ratio may be rounding
+        ([1, 20 * (1 + 2e-9)], [2 / 21, 40 / 21]),
     ],
 )
 def test_repetitions_and_importances(weights, rows):

@@ -147,6 +147,12 @@ def test_small_nodes_are_not_taken_for_dependent_ones():
     np.testing.assert_allclose(scaled.weights * [[1.0], [1e-13], [1.0], [1e-20]], plain.weights, rtol=1e-9)
 
 
+def test_weights_of_small_nodes_have_as_many_digits_as_those_of_large_ones():
+    hidden, y, scales = hidden_outputs((4,))[0], targets(), np.array([1.0, 1e-12, 1.0, 1e-12])
+    plain, scaled = (solve_outputs(PseudoInverse(), OutputRows.of([H], y), 0.0, 0.0) for H in (hidden, hidden * scales))
+    np.testing.assert_allclose(scaled.weights * scales[:, None], plain.weights, rtol=1e-9)
+
+
 @pytest.mark.parametrize("n_parts", [1, 3, 40])
 def test_rows_in_parts_stand_for_all_rows(n_parts):
     hidden, y = nearly_dependent(hidden_outputs(n_rows=200), 1e-6), targets(200)

@@ -332,6 +332,57 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "> -> >=",
     ): "a limit between rounding errors and numbers, which none of either meets in every bit",
     ("rows/_release.py", 'if "pyarrow" in sys.modules:', "in -> not in"): _GIVEN_BACK,
+    (
+        "ncl/_lapack.py",
+        "work, integers = np.empty(1 + 4 * size + size**2), np.empty(3 + 5 * size, dtype=np.intc)",
+        "4 -> 5",
+    ): _WORKSPACE,
+    (
+        "rows/_sample.py",
+        "self._n_held = 0",
+        "0 -> 1",
+    ): "how many rows are held before they are thinned out: those of the sample stay",
+    (
+        "ncl/_jacobi.py",
+        "if decorrelation < any_data_bound(system):",
+        "< -> <=",
+    ): "at the bound itself the radius is one at most, and rounding decides whether it is one",
+    ("rows/_files.py", "_READ_ROWS, _READ_NUMBERS = 16_384, 1 << 23", "<< -> >>"): _AT_A_TIME,
+    ("rows/_arrays.py", 'kind = str(dtype).rpartition(".")[2]', "2 -> 3"): _LIBRARY,
+    (
+        "rows/_level_sums.py",
+        "return both if sum(len(one.places) for one in waiting) <= few else both.settled()",
+        "<= -> <",
+    ): "when sums are added makes no difference, to the last bit",
+    (
+        "rows/_level_sums.py",
+        "if not self.waiting:",
+        "not self.waiting -> False",
+    ): "a short cut: what is put together from one part is that part",
+    ("rows/_level_sums.py", "_FEW_CELLS = 1 << 14", "14 -> 15"): "when sums are added makes no difference, to the last bit",
+    (
+        "rows/_level_sums.py",
+        "cell = coded.indices.to_numpy(zero_copy_only=False) * N_FOLDS + folds",
+        "False -> True",
+    ): "numbers without gaps need no copy",
+    (
+        "rows/_level_sums.py",
+        "codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.intp)",
+        "False -> True",
+    ): "numbers without gaps need no copy",
+    (
+        "rows/_dates.py",
+        "limits = None if plain.lower is None or plain.upper is None else (plain.lower.copy(), plain.upper.copy())",
+        "or -> and",
+    ): "both are None, or neither is",
+    (
+        "rows/_parquet_format.py",
+        "decoded += max(size + 4.0 * metadata.num_rows if wanted[name] else 0.0, least * metadata.num_rows)",
+        "0.0 -> 1.0",
+    ): "a group has rows, of eight bytes each at least",
+    ("rows/_encoded.py", "LARGE_STRIPE = 1 << 24", "<< -> >>"): _AT_A_TIME,
+    ("rows/_encoded.py", "large = 8 * rows * self.n_columns > LARGE_STRIPE", "* -> /"): _AT_A_TIME,
+    ("rows/_encoder.py", "step = max(64, _WRITTEN_NUMBERS // max(1, out.shape[1]))", "64 -> 65"): _AT_A_TIME,
 }
 
 

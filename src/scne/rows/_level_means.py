@@ -111,7 +111,7 @@ def _by_ranges(ordered: _Sorted) -> float:
     n = len(ordered.levels)
     weight = ordered.cells.weight.sum(axis=(0, 2))
     middle = np.cumsum(weight[:n]) - weight[:n] / 2
-    ranges = np.minimum((middle / max(weight[:n].sum(), 1e-300) * _RANGES).astype(np.intp), _RANGES - 1)
+    ranges = np.minimum((middle / weight[:n].sum() * _RANGES).astype(np.intp), _RANGES - 1)
     if ordered.missing is not None:
         ranges = np.append(ranges, _RANGES)
     merged = [ordered.cells.take(np.flatnonzero(ranges == k), 1).over(1) for k in np.unique(ranges)]

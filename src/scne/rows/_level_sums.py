@@ -235,8 +235,10 @@ def crossed_means(cells: Cells) -> CrossedMeans:
 def explained(cells: Cells, told: NDArray[np.float64]) -> float:
     """The share of the targets' variance that values (N_FOLDS, levels, q), told to each fold, explain; the worst 0."""
     whole = cells.over(1).over(0)
+    # What rounding leaves of a target that never changes is no variance.
+    varies = whole.squares > whole.weight * (1e-12 * whole.mean) ** 2
     left = (cells.squares + cells.weight * (cells.mean - told) ** 2).sum(axis=(0, 1))
-    shares = np.where(whole.squares > 0, 1.0 - left / np.where(whole.squares > 0, whole.squares, 1.0), 0.0)
+    shares = np.where(varies, 1.0 - left / np.where(varies, whole.squares, 1.0), 0.0)
     return float(max(0.0, shares.mean()))
 
 
