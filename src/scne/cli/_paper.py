@@ -159,6 +159,8 @@ def running_line(total: int) -> Iterator["Callable[[Outcome], None]"]:
         line.update(shown[step.stage], completed=step.done, parts=parts)
 
     def tell(outcome: "Outcome") -> None:
+        # The line is drawn ten times a second: without this a fast experiment would end at the count of a while ago.
+        line.refresh()
         for task in shown.values():
             line.remove_task(task)
         shown.clear()
