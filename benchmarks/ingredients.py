@@ -82,7 +82,10 @@ def table(results: list[dict]) -> list[str]:
     seconds: dict[str, float] = {}
     for result in results:
         seconds[result["variant"]] = seconds.get(result["variant"], 0.0) + result["seconds"]
-    lines = [f"| variant | {' | '.join(sets)} | to the recipe | processor seconds |", "| --- |" + " --- |" * (len(sets) + 2)]
+    lines = [
+        f"| variant | {' | '.join(sets)} | to the recipe | processor seconds |",
+        "| --- |" + " --- |" * (len(sets) + 2),
+    ]
     for variant in VARIANTS:
         mine = [errors.get((variant, name)) for name in sets]
         if any(error is None for error in mine):

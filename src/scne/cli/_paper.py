@@ -1,5 +1,6 @@
 """`scne paper`: the experiments of the paper, run and shown."""
 
+import re
 import shlex
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -139,7 +140,8 @@ def running_line(total: int) -> Iterator["Callable[[Outcome], None]"]:
 
     from scne.passes import Progress, listening
 
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(20), TextColumn("{task.fields[parts]}"))
+    name = TextColumn(f"{{task.description:<{NAME_WIDTH}}} ", markup=False)
+    columns = (name, BarColumn(20), TextColumn("{task.fields[parts]}"))
     line = Line(
         *columns,
         TimeElapsedColumn(),
@@ -188,4 +190,23 @@ def print_entry(outcome: "Outcome") -> None:
         mark = f"{finding['verdict']}: " if finding["verdict"] else ""
         # A log keeps each finding on a line of its own, for whoever searches it.
         width = console.width if console.is_terminal else 10**6
-        print_text(textwrap.fill(mark + finding["text"], width, initial_indent="  - ", subsequent_indent="    "))
+        print_text(wrapped(mark + finding["text"], width))
+
+
+# Between a number and its unit, and around the sign of a value.
+_UNBROKEN = re.compile(r"(?<=\d) (?=(?:s|GB|ms)\b|%)|(?<=±) | (?=[±=] )|(?<==) ")
+
+
+def wrapped(text: str, width: int) -> str:
+    """A finding as an entry of a list, whose lines break between words, not inside "λ = 0.1" or "5 s".
+
+    Examples
+    --------
+    >>> print(wrapped("The error of all at λ = 0.1 is 3.2 ± 0.1, 8 s later.", 26))
+      - The error of all at
+        λ = 0.1 is 3.2 ± 0.1,
+        8 s later.
+    """
+    held = _UNBROKEN.sub("\N{NO-BREAK SPACE}", text)
+    filled = textwrap.fill(held, width, initial_indent="  - ", subsequent_indent="    ")
+    return filled.replace("\N{NO-BREAK SPACE}", " ")
