@@ -1,6 +1,5 @@
 """`scne paper`: the experiments of the paper, run and shown."""
 
-import re
 import shlex
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -193,10 +192,6 @@ def print_entry(outcome: "Outcome") -> None:
         print_text(wrapped(mark + finding["text"], width))
 
 
-# Between a number and its unit, and around the sign of a value.
-_UNBROKEN = re.compile(r"(?<=\d) (?=(?:s|GB|ms)\b|%)|(?<=±) | (?=[±=] )|(?<==) ")
-
-
 def wrapped(text: str, width: int) -> str:
     """A finding as an entry of a list, whose lines break between words, not inside "λ = 0.1" or "5 s".
 
@@ -207,6 +202,7 @@ def wrapped(text: str, width: int) -> str:
         λ = 0.1 is 3.2 ± 0.1,
         8 s later.
     """
-    held = _UNBROKEN.sub("\N{NO-BREAK SPACE}", text)
-    filled = textwrap.fill(held, width, initial_indent="  - ", subsequent_indent="    ")
+    from scne.report import unbroken
+
+    filled = textwrap.fill(unbroken(text), width, initial_indent="  - ", subsequent_indent="    ")
     return filled.replace("\N{NO-BREAK SPACE}", " ")
