@@ -124,15 +124,11 @@ def _findings(plan: Plan, found: np.ndarray) -> list[Finding]:
     place = int(np.argmax(paper.hidden_nodes))
     others = [m for m in range(len(names)) if m != place]
     ahead = [names[m] for m in others if medians[m] >= medians[place]]
-    beside = (
-        f"{', '.join(ahead)} {'has' if len(ahead) == 1 else 'have'} as many or more"
-        if ahead
-        else "all others are smaller"
-    )
+    beside = f"no fewer: {', '.join(ahead)}" if ahead else "all others are smaller"
     return [
         Finding(f"Median numbers of nodes: ours {ours}; the paper's {theirs}."),
         Finding(
-            f"{names[place]} has the most nodes in the paper; here its median is {medians[place]:g}, and {beside}.",
+            f"{names[place]} has the most nodes in the paper; here its median is {medians[place]:g}; {beside}.",
             all_of(paired(found[:, m], found[:, place]).lower for m in others),
         ),
         Finding(
