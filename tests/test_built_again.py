@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 import scne.fitting._building as building
 from scne import SCNERegressor, SCNRegressor
-from scne.fitting._building import FEWEST_TO_BUILD_ONCE
+from scne.fitting._fit import FEWEST_TO_BUILD_ONCE
 
 FEW = 200
 

@@ -76,7 +76,7 @@ def test_units_are_counted_on_a_terminal(tmp_path):
     command = [*SCNE, "paper", "run", "data-plots", "--quick"]
     seen = seen_on_terminal(command, tmp_path, SCNE_DATA=str(tmp_path / "no-data"))
     assert b"data-plots" in seen
-    # How many of them are seen on the way depends on how fast they are.
+    # How many are seen on the way depends on how fast they are; the last count is drawn before the line goes.
     assert b" 2/2 parts, 1 of 1" in seen
 
 

@@ -137,6 +137,24 @@ def test_batches_are_the_best_of_one_pool(n_B, n_outputs):
     assert_same_network(*both(*two_columns(n_outputs, 3, 250), 3, L_max=24, n_B=n_B, scopes=SCOPES[6:]))
 
 
+def test_a_batch_leaves_out_what_lies_in_the_span_of_its_better_nodes():
+    """The paper would take all of them (docs/line_by_line.md)."""
+    X, Y = one_column(1, 0, 200)
+    model, network = both(X, Y, 0, n_B=12, L_max=12, scopes=(2.0,))
+    H = scn.hidden_layer(X, network.weights, network.biases)
+    taken = []
+    for node in range(12):
+        span = np.linalg.qr(H[:, taken])[0]
+        off = H[:, node] - span @ (span.T @ H[:, node])
+        off -= span @ (span.T @ off)
+        if np.linalg.norm(off) > 1.35e-6 * np.linalg.norm(H[:, node]):
+            taken.append(node)
+    assert 1 < len(taken) < 12
+    assert_array_equal(model.input_weights_.T[: len(taken)], network.weights[taken])
+    # What follows is of another pool, drawn for the number of nodes that are there.
+    assert not np.isin(model.biases_[len(taken) :], network.biases).any()
+
+
 def test_the_search_ends_where_the_reference_ends():
     X, Y = two_columns(1, 0, 250)
     reached, network = both(X, Y, 0, tau=0.2, scopes=SCOPES[6:])

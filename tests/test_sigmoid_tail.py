@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from scne import SCNRegressor
-from scne.networks import ACTIVATIONS, GrowingBasis, prepare_search
+from scne.networks import ACTIVATIONS, GrowingBasis, _layer, prepare_search
 from scne.passes import ThreadEngine
 from scne.rows import ArrayRows, ColumnScaling
 
@@ -60,6 +60,38 @@ def test_slopes_are_precise_in_the_tail_too(precision):
 # --- the search
 
 
+@pytest.fixture(params=[False, True], ids=["by exp", "by powers of two"])
+def powers(request, monkeypatch):
+    """Pools by either form, whichever is the fast one on this processor."""
+    monkeypatch.setattr(_layer, "_powers_are_fast", lambda: request.param)
+    return request.param
+
+
+def test_pools_are_as_precise_as_their_weights(powers):
+    """A weight in single precision is off by half a unit, so h by |z| / 2 of them; the form adds a few."""
+    z = np.linspace(*RANGES["float32"], 2_001)
+    form = _layer.pool_activation(SIGMOID, "float32")
+    assert (form.core is not SIGMOID.core) == powers
+    weights = (form.input_gain * z).astype(np.float32)
+    found = form.core(weights.copy()).astype(np.float64)
+    wanted = exact_logistic(weights.astype(np.float64) / form.input_gain)
+    assert (abs(found - wanted) / wanted).max() < 4 * np.finfo(np.float32).eps
+
+
+@pytest.mark.parametrize(("name", "precision"), [("sigmoid", "float64"), ("tanh", "float32"), ("tanh", "float64")])
+def test_all_but_the_logistic_function_in_single_precision_is_left_alone(name, precision, powers):
+    assert _layer.pool_activation(ACTIVATIONS[name], precision) is ACTIVATIONS[name]
+
+
+def test_far_beyond_the_tail_pools_are_zero_or_one_without_a_warning(powers):
+    z = np.array([-1e30, -1e4, -800.0, 800.0, 1e4, 1e30])
+    form = _layer.pool_activation(SIGMOID, "float32")
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        found = form.core((form.input_gain * z).astype(np.float32))
+    assert found.tolist() == [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
+
+
 def pool_sums(x, y, pool, dtype):
     with ThreadEngine(1) as engine:
         one = ColumnScaling(np.zeros(1), np.ones(1))
@@ -68,7 +100,7 @@ def pool_sums(x, y, pool, dtype):
 
 
 @pytest.mark.parametrize(("dtype", "depth"), [(np.float64, 300.0), (np.float32, 40.0)])
-def test_candidates_in_the_tail_have_the_gains_of_their_shape(dtype, depth):
+def test_candidates_in_the_tail_have_the_gains_of_their_shape(dtype, depth, powers):
     """exp(w x) far down the tail is all but 1 / (1 + exp(-w x)) scaled, and a gain knows no scale."""
     x = np.linspace(0, 1, 400)[:, None]
     y = np.sin(9 * x) + x
@@ -82,7 +114,7 @@ def test_candidates_in_the_tail_have_the_gains_of_their_shape(dtype, depth):
 
 
 @pytest.mark.parametrize(("dtype", "deepest"), [(np.float64, 380.0), (np.float32, 56.0)])
-def test_candidates_whose_squares_are_roundings_are_passed_over(dtype, deepest):
+def test_candidates_whose_squares_are_roundings_are_passed_over(dtype, deepest, powers):
     """A candidate has the gain of its shape or none: squares that underflow in part would give it any."""
     x = np.linspace(0, 1, 400)[:, None]
     y = np.sin(9 * x) + x
@@ -107,7 +139,7 @@ PAPER = {"criterion": "paper", "scope_search": "first", "ridge": 0}
 
 
 @pytest.mark.parametrize("precision", RANGES)
-def test_the_search_fits_the_spikes_of_the_first_scn_paper(precision):
+def test_the_search_fits_the_spikes_of_the_first_scn_paper(precision, powers):
     """27 of 50 nodes were roundings with 0.5 (1 + tanh(z / 2)), and the median error was 0.041."""
     x, y = spikes()
     errors = []

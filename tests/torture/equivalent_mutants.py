@@ -359,7 +359,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "if not self.waiting:",
         "not self.waiting -> False",
     ): "a short cut: what is put together from one part is that part",
-    ("rows/_level_sums.py", "_FEW_CELLS = 1 << 14", "14 -> 15"): "when sums are added makes no difference, to the last bit",
+    (
+        "rows/_level_sums.py",
+        "_FEW_CELLS = 1 << 14",
+        "14 -> 15",
+    ): "when sums are added makes no difference, to the last bit",
     (
         "rows/_level_sums.py",
         "cell = coded.indices.to_numpy(zero_copy_only=False) * N_FOLDS + folds",

@@ -139,7 +139,8 @@ def running_line(total: int) -> Iterator["Callable[[Outcome], None]"]:
 
     from scne.passes import Progress, listening
 
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(20), TextColumn("{task.fields[parts]}"))
+    name = TextColumn(f"{{task.description:<{NAME_WIDTH}}} ", markup=False)
+    columns = (name, BarColumn(20), TextColumn("{task.fields[parts]}"))
     line = Line(
         *columns,
         TimeElapsedColumn(),
@@ -159,6 +160,8 @@ def running_line(total: int) -> Iterator["Callable[[Outcome], None]"]:
         line.update(shown[step.stage], completed=step.done, parts=parts)
 
     def tell(outcome: "Outcome") -> None:
+        # The line is drawn ten times a second: without this a fast experiment would end at the count of a while ago.
+        line.refresh()
         for task in shown.values():
             line.remove_task(task)
         shown.clear()
@@ -186,4 +189,20 @@ def print_entry(outcome: "Outcome") -> None:
         mark = f"{finding['verdict']}: " if finding["verdict"] else ""
         # A log keeps each finding on a line of its own, for whoever searches it.
         width = console.width if console.is_terminal else 10**6
-        print_text(textwrap.fill(mark + finding["text"], width, initial_indent="  - ", subsequent_indent="    "))
+        print_text(wrapped(mark + finding["text"], width))
+
+
+def wrapped(text: str, width: int) -> str:
+    """A finding as an entry of a list, whose lines break between words, not inside "λ = 0.1" or "5 s".
+
+    Examples
+    --------
+    >>> print(wrapped("The error of all at λ = 0.1 is 3.2 ± 0.1, 8 s later.", 26))
+      - The error of all at
+        λ = 0.1 is 3.2 ± 0.1,
+        8 s later.
+    """
+    from scne.report import unbroken
+
+    filled = textwrap.fill(unbroken(text), width, initial_indent="  - ", subsequent_indent="    ")
+    return filled.replace("\N{NO-BREAK SPACE}", " ")

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from scne.estimators._classifier import SCNEClassifier
 from scne.estimators._dnne import DNNERegressor
-from scne.estimators._effort import DEFAULT_EFFORT, networks_of
+from scne.estimators._effort import DEFAULT_EFFORT
+from scne.estimators._network import networks_of
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
 from scne.estimators._scne import SCNERegressor

@@ -34,14 +34,3 @@ STEPS: Mapping[int, Step] = MappingProxyType(
         5: Step(24, 200, 40),
     }
 )
-
-
-def networks_of(effort: int) -> int:
-    """Networks of a step of effort.
-
-    Examples
-    --------
-    >>> networks_of(3), networks_of(5)
-    (8, 24)
-    """
-    return STEPS[effort].networks

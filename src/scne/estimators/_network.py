@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from scne.estimators._effort import STEPS
 from scne.estimators._learning_on import LearningRegressor
 from scne.fitting import (
     LARGEST_RIDGE,
@@ -170,3 +171,14 @@ def shared_template(bases: Sequence[NetworkRegressor]) -> NetworkRegressor:
                     f"The estimators have {name}={shared!r} and {name}={mine!r}, but all networks share one {name}."
                 )
     return template
+
+
+def networks_of(effort: int) -> int:
+    """Networks of a step of effort.
+
+    Examples
+    --------
+    >>> networks_of(3), networks_of(5)
+    (8, 24)
+    """
+    return STEPS[effort].networks

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Self, cast, get_args
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._attributes import EnsembleAttributes
-from scne.estimators._effort import DEFAULT_EFFORT, networks_of
+from scne.estimators._effort import DEFAULT_EFFORT
 from scne.estimators._learning_on import LearningRegressor
-from scne.estimators._network import NetworkRegressor, shared_template
+from scne.estimators._network import NetworkRegressor, networks_of, shared_template
 from scne.estimators._scn import SCNRegressor, paper_network
 from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
 from scne.estimators.inputs._groups import given_groups, warn_of_unseen

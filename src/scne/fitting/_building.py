@@ -48,8 +48,8 @@ _TUNING_STREAM = 1 << 32
 
 # Kinds of networks are tried from so many rows on: held-out shares of fewer choose by chance.
 FEWEST_TO_CHOOSE = 2_000
-# On fewer rows networks that are tuned for so many rounds are built again, on all rows, once the choices are made.
-FEWEST_TO_BUILD_ONCE, LEAST_EPOCHS_TO_REPEAT = 2_000, 10.0
+# Networks that are tuned for so many rounds are worth building twice where rows are few.
+LEAST_EPOCHS_TO_REPEAT = 10.0
 # Ramps of a column that has few and of one that has many, and the most of all columns together.
 COARSE_RAMPS, FINE_RAMPS, MOST_FINE_RAMPS = 4, 32, 512
 
@@ -84,9 +84,10 @@ class NetworkPlan:
         """The most outputs that a hidden layer on `n_columns` can have."""
         return self.search.max_hidden + (n_columns if self.search.direct_link else 0)
 
-    def repeats(self, n_rows: int) -> bool:
-        """Whether tuned nodes miss the rows that were held out: a share of few rows tells a lot."""
-        return n_rows < FEWEST_TO_BUILD_ONCE and self.tuning_epochs >= LEAST_EPOCHS_TO_REPEAT
+    @property
+    def repeats(self) -> bool:
+        """Whether nodes are tuned so closely that they miss a share of few rows."""
+        return self.tuning_epochs >= LEAST_EPOCHS_TO_REPEAT
 
     def dtype(self, site: "BuildingSite") -> np.dtype:
         """The type of numbers of the search."""
@@ -207,7 +208,8 @@ class DrawnPlan:
         """The outputs of a hidden layer on `n_columns`."""
         return self.n_hidden + (n_columns if self.direct_link else 0)
 
-    def repeats(self, n_rows: int) -> bool:
+    @property
+    def repeats(self) -> bool:
         """No: nodes that are drawn miss no row."""
         return False
 

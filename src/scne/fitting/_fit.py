@@ -38,6 +38,8 @@ from scne.rows import (
     release_memory,
 )
 
+# On fewer rows networks are built again, on all rows, once the choices are made.
+FEWEST_TO_BUILD_ONCE = 2_000
 HELD_OUT_STAGE, TRIAL_STAGE = "summing held-out rows", "comparing kinds of networks"
 
 
@@ -112,7 +114,8 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         if blend.trend is not None:
             part = FittedTrend("blended", blend.trend, blend.share, target_scaling.shift)
         target_scaling, held_out, line = blend.target_scaling, blend.held_out, blend.line
-    if split is not None and held_out_places is not None and plan.repeats(data.search.n_rows):
+    few = held_out_places is not None and data.search.n_rows < FEWEST_TO_BUILD_ONCE
+    if few and split is not None and plan.repeats:
         # What was chosen without the held-out rows holds for networks that have seen them too.
         with engine:
             members = _built(plan.networks, plan.groups, site.with_all_rows())

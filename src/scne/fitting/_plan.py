@@ -36,8 +36,9 @@ class MemberPlan(Protocol):
     def largest_layer(self, n_columns: int) -> int:
         """The most outputs that a hidden layer on `n_columns` can have."""
 
-    def repeats(self, n_rows: int) -> bool:
-        """Whether a network that was built without some of so many rows is built again on all of them."""
+    @property
+    def repeats(self) -> bool:
+        """Whether a network that was built without some of few rows is worth building again on all of them."""
 
     def build(self, group: FeatureGroup, index: int, site: "BuildingSite") -> Member:
         """Find the hidden layer of network `index` on a group of columns."""
@@ -106,13 +107,10 @@ class FitPlan:
     basis_bytes: float = BASIS_BYTES
 
     @property
-    def shares_columns(self) -> bool:
-        """Whether all networks see the same columns."""
-        return all(np.array_equal(group.columns, self.groups[0].columns) for group in self.groups)
-
-    def repeats(self, n_rows: int) -> bool:
-        """Whether networks on so few rows are built again on all of them, once lambda and the ridges are chosen.
+    def repeats(self) -> bool:
+        """Whether networks on few rows are built again on all of them, once lambda and the ridges are chosen.
 
         Networks on columns of their own are not: what each of them is worth is told by rows that it has not seen.
         """
-        return self.shares_columns and all(network.repeats(n_rows) for network in self.networks)
+        alike = all(np.array_equal(group.columns, self.groups[0].columns) for group in self.groups)
+        return alike and all(network.repeats for network in self.networks)

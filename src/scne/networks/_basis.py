@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from scne.networks._layer import Activation
+from scne.networks._layer import Activation, pool_activation
 from scne.networks._search_rows import SearchRows
 from scne.passes import Engine, PoolBlock, PoolSums, added, score_pool
 from scne.rows import Array, cast, device_of, is_numpy, like, namespace_of, to_numpy
@@ -150,6 +150,7 @@ class GrowingBasis(Basis):
         # with a smaller mean square than that would be ranked by roundings.
         self._least_square = rows.n_training * float(np.finfo(self.precision).tiny)
         self._here = is_numpy(rows.inputs)
+        self._on_pools = pool_activation(activation, self.precision) if self._here else activation
         xp = namespace_of(rows.inputs)
         self.residual = xp.asarray(rows.targets, copy=True)
         self.factor = np.zeros((capacity, capacity))
@@ -177,7 +178,7 @@ class GrowingBasis(Basis):
 
     def score(self, pool: NDArray[np.float64], with_projections: bool, with_gram: bool) -> PoolSums:
         """Sums over the training rows for a pool of weights (d + 1, T)."""
-        weights = np.ascontiguousarray(pool * self.activation.input_gain, dtype=self.precision)
+        weights = np.ascontiguousarray(pool * self._on_pools.input_gain, dtype=self.precision)
         weights = weights if self._here else like(weights, self.rows.inputs)
 
         def kernel(part: slice) -> PoolSums:
@@ -188,7 +189,7 @@ class GrowingBasis(Basis):
                 None if root_weights is None else root_weights[part],
                 self._columns(part) if with_projections and self.size else None,
             )
-            return score_pool(block, weights, self.activation.core, with_gram)
+            return score_pool(block, weights, self._on_pools.core, with_gram)
 
         sums = self.engine.reduce(kernel, self._training, added)
         sums.squares[sums.squares < self._least_square] = 0.0

@@ -1,9 +1,11 @@
 """Activation functions, split so that a block of outputs is touched as few times as possible."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
+from numpy.lib import introspect
 from numpy.typing import NDArray
 
 from scne.rows import Array, InputScaling, cast, is_numpy, like, namespace_of
@@ -90,6 +92,33 @@ ACTIVATIONS: dict[str, Activation] = {
     "sigmoid": Activation("sigmoid", -1.0, _logistic, 1.0, _logistic_slope, 1.0, "logistic"),
     "tanh": Activation("tanh", 1.0, _tanh, 1.0, _tanh_slope, 2.0, "tanh"),
 }
+
+
+def _logistic_by_powers(z: NDArray[np.float32]) -> NDArray[np.float32]:
+    """1 / (1 + 2^z), as precise in its lower tail as `_logistic`."""
+    with np.errstate(over="ignore", under="ignore"):
+        np.exp2(z, out=z)
+        z += 1.0
+        return np.divide(1.0, z, out=z)
+
+
+@cache
+def _powers_are_fast() -> bool:
+    """Whether NumPy computes 2^z in vectors of single precision here: it does with AVX-512 alone."""
+    targets = introspect.opt_func_info(func_name="^exp2$", signature="float32")
+    return any(not target["current"].startswith("baseline") for target in targets.get("exp2", {}).values())
+
+
+def pool_activation(activation: Activation, precision: str) -> Activation:
+    """The form of an activation that is fastest on a pool of candidates, whose weights are multiplied by the gain.
+
+    Where NumPy has 2^z in vectors it takes half of the time of exp(z), and log2(e) in the weights costs nothing: they
+    are multiplied in double precision and rounded once, as they are without it. Values of z that are there already
+    would be rounded a second time, by up to |z| / 2 units of the last place of h, so all else keeps exp(z).
+    """
+    if activation.core is not _logistic or precision != "float32" or not _powers_are_fast():
+        return activation
+    return replace(activation, input_gain=activation.input_gain * float(np.log2(np.e)), core=_logistic_by_powers)
 
 
 # Scaled features that are held at a time: those of all rows of a block would take more than its outputs.

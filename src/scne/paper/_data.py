@@ -153,7 +153,7 @@ def choose_data(dataset: str, data: Path | None = None, *, quick: bool = False, 
     sample = _sample_file(data) if dataset == "year" else None
     if sample is not None:
         return _sample(sample, quick)
-    return _generator(dataset, QUICK_ROWS if quick else GENERATED_ROWS, f"The {facts.name} data is not at hand:")
+    return _generator(dataset, QUICK_ROWS if quick else GENERATED_ROWS, f"The {facts.name} data has not been fetched:")
 
 
 def _counts(dataset: str, rows: int) -> tuple[int, int]:
@@ -176,8 +176,8 @@ def _sample(path: Path, quick: bool) -> DataChoice:
     if quick:
         train, test = min(train, QUICK_ROWS * 3 // 4), min(test, QUICK_ROWS // 4)
     note = (
-        f"The full data ({published('year').samples:,} rows) is not at hand; this ran on {train + test:,} of its rows, "
-        f"a random sample of the official training block, with the target scaled by the range of the full data "
+        f"The full data ({published('year').samples:,} rows) has not been fetched; this ran on {train + test:,} of its "
+        f"rows, a random sample of the official training block, with the target scaled by the range of the full data "
         f"({YEAR_RANGE[0]:g} to {YEAR_RANGE[1]:g})."
     )
     return DataChoice("year", "sample", str(path), train, test, note)

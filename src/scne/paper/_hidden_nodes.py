@@ -124,12 +124,11 @@ def _findings(plan: Plan, chosen: np.ndarray) -> list[Finding]:
     place = int(np.argmax(paper.hidden_nodes))
     others = [m for m in range(len(names)) if m != place]
     ahead = [names[m] for m in others if medians[m] >= medians[place]]
-    beside = f"; not fewer: {', '.join(ahead)}" if ahead else ""
+    beside = f"no fewer: {', '.join(ahead)}" if ahead else "all others are smaller"
     return [
         Finding(f"Median numbers of nodes: ours {ours}; the paper's {theirs}."),
         Finding(
-            f"{names[place]}, which has the most nodes in the paper, has the most here too: median {medians[place]:g}"
-            f"{beside}.",
+            f"{names[place]} has the most nodes in the paper; here its median is {medians[place]:g}; {beside}.",
             all_of(paired(chosen[:, m], chosen[:, place]).lower for m in others),
         ),
         Finding(

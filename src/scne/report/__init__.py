@@ -6,7 +6,7 @@ from scne.report._effects import draw_level_effect, draw_number_effect
 from scne.report._figures import NARROW, WIDE, Drawing, render_figure, render_svg
 from scne.report._labels import KEY_SIZE, line_colors, literal, shorten, text_width
 from scne.report._lambda_path import draw_lambda_path
-from scne.report._page import POLICY, Page, inline, read_part
+from scne.report._page import POLICY, Page, inline, read_part, unbroken
 from scne.report._predicted import draw_predicted
 from scne.report._residuals import draw_distribution, draw_residuals
 from scne.report._tables import MISSING, format_cells, format_column, format_duration, format_number
@@ -60,4 +60,5 @@ __all__ = [
     "shorten",
     "text_width",
     "themed",
+    "unbroken",
 ]

@@ -206,6 +206,19 @@ def read_part(name: str, package: str = "scne.report") -> str:
     return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
+# Between a number and its unit, and around the sign of a value.
+_UNBROKEN = re.compile(r"(?<=\d) (?=(?:s|GB|ms)\b|%)|(?<=±) | (?=[±=] )|(?<==) ")
+
+
+def unbroken(text: str) -> str:
+    """The text with spaces at which no line ends inside "λ = 0.1", "3.2 ± 0.1" or "5 s".
+
+    >>> unbroken("at λ = 0.1, 8 s later").split(" ")
+    ['at', 'λ\\xa0=\\xa00.1,', '8\\xa0s', 'later']
+    """
+    return _UNBROKEN.sub("\N{NO-BREAK SPACE}", text)
+
+
 def inline(text: str) -> str:
     """Escape running text, then make links and code of what looks like them."""
     parts = re.split(r"(`[^`]+`)", text)

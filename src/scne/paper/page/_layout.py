@@ -14,7 +14,7 @@ from scne.paper._results import Finding, ResultFigure, ResultTable
 from scne.paper.page._figures import render_paper_figure
 from scne.paper.page._tables import table_html
 from scne.paper.page._words import describe_figure, end_sentence
-from scne.report import POLICY, Drawing, Page, inline, read_part
+from scne.report import POLICY, Drawing, Page, inline, read_part, unbroken
 
 # A sign and a class for each verdict, so that colour is never all that tells them apart.
 MARKS = {
@@ -89,7 +89,7 @@ class PaperPage(Page):
             word = finding.verdict or "information"
             items.append(
                 f'<li class="{kind}"><span class="mark"><span aria-hidden="true">{sign}</span> {word}</span>'
-                f"<span>{inline(finding.text)}</span></li>"
+                f"<span>{inline(unbroken(finding.text))}</span></li>"
             )
         self._add('<ul class="findings">\n' + "\n".join(items) + "\n</ul>")
 

@@ -14,7 +14,7 @@ from scne.paper.page._setup import add_setup
 from scne.paper.page._summary import add_summary, data_name
 from scne.paper.page._tables import n_lines, tally
 from scne.paper.page._words import format_seeds, format_setting
-from scne.report import format_duration
+from scne.report import format_duration, unbroken
 from scne.rows import counted
 
 # Findings and lines of a table that stand on the page; more are folded away.
@@ -98,7 +98,7 @@ def _experiment(page: PaperPage, result: Result) -> None:
     place = "Beyond the paper" if result.section == "beyond" else f"Section {result.section} of the paper"
     data = f"{'substitute data: ' if result.data.substitute else ''}{data_name(result.data)}"
     page.place(" · ".join(part for part in (place if result.section else "", _size(result), data) if part))
-    page.text(result.about)
+    page.text(unbroken(result.about))
     # Claims before mere information.
     findings = sorted(result.findings, key=lambda one: one.verdict is None)
     page.findings(findings[:MOST_FINDINGS])
