@@ -87,11 +87,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "a piece without rows may follow, and whoever reads on passes over it",
     (
         "networks/_search_rows.py",
-        "[rows] if held_out_places is None or kept is None else [rows.take(kept), rows.take(np.sort(held_out_places))]",
-        "or -> and",
-    ): "both are None, or neither is",
-    (
-        "networks/_search_rows.py",
         'places = xp.clip(xp.searchsorted(self._reached, wanted, side="right"), 0, n - 1)',
         "- -> +",
     ): "shares are below one, and only rounding could reach beyond the last row",
@@ -351,7 +346,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("rows/_arrays.py", 'kind = str(dtype).rpartition(".")[2]', "2 -> 3"): _LIBRARY,
     (
         "rows/_level_sums.py",
-        "return both if sum(len(one.places) for one in waiting) <= few else both.settled()",
+        "return both if sum(len(part.places) for part in waiting) <= few else both.settled()",
         "<= -> <",
     ): "when sums are added makes no difference, to the last bit",
     (
