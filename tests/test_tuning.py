@@ -358,3 +358,14 @@ def test_the_span_of_an_activation_is_how_far_its_outputs_reach(name):
     layer = HiddenLayer(np.arange(1), scaling, np.ones((1, 1)), np.zeros(1), name)
     low, high = layer.outputs(np.array([[-9e3], [9e3]]))
     assert high - low == ACTIVATIONS[name].span
+
+
+def test_a_gain_of_the_inputs_is_a_unit_of_the_weights():
+    rows = search_rows(120)
+    nodes = sparse_pool(pool_generator(0, 1), rows, 4, [1.0])
+    twice = replace(ACTIVATIONS["tanh"], input_gain=2.0)
+    found = tune_nodes(rows, nodes, twice, True, TuningSettings(1), pool_generator(0, 2))
+    steps = TuningSettings(1, input_rate=2 * 3e-2)
+    wanted = tune_nodes(rows, 2 * nodes, ACTIVATIONS["tanh"], True, steps, pool_generator(0, 2)) / 2
+    assert not np.allclose(found, nodes)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
