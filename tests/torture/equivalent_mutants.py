@@ -361,6 +361,22 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "not self.waiting -> False",
     ): "a short cut: what is put together from one part is that part",
     ("rows/_level_sums.py", "_FEW_CELLS = 1 << 14", "14 -> 15"): _WHEN_ADDED,
+    ("rows/_level_means.py", "_FIRST_VALUES = 64", "64 -> 65"): _AT_A_TIME,
+    (
+        "rows/_level_encodings.py",
+        "never = np.broadcast_to(table[-1:], (len(crossed), 1, table.shape[1]))",
+        "1 -> 2",
+    ): "of the second: one more column, which no code names",
+    (
+        "rows/_level_encodings.py",
+        "codes = places.fill_null(len(self.levels) + 1).to_numpy(zero_copy_only=False).astype(np.intp)",
+        "False -> True",
+    ): "numbers without gaps need no copy",
+    (
+        "rows/_level_sums.py",
+        "shares = np.where(varies, 1.0 - left / np.where(varies, whole.squares, 1.0), 0.0)",
+        "1.0 -> 2.0",
+    ): "of the last: what a target that never changes is divided by is not read",
     ("networks/_tuning.py", "_WIDE, _WIDE_NUMBERS = 4_096, 1 << 21", "21 -> 22"): _AT_A_TIME,
     ("networks/_tuning.py", "_WIDE, _WIDE_NUMBERS = 4_096, 1 << 21", "1 -> 2"): _AT_A_TIME,
     ("networks/_tuning.py", "_WIDE, _WIDE_NUMBERS = 4_096, 1 << 21", "4_096 -> 4097"): _AT_A_TIME,
