@@ -548,6 +548,23 @@ def test_sums_know_what_they_take(n_targets):
     assert one.nbytes == one.levels.nbytes + one.places.nbytes + sum(part.nbytes for part in one.cells.arrays)
     assert one.combined(other).waiting
     assert one.combined(other).nbytes == one.nbytes + other.nbytes
+    assert LevelSums.of_nothing(pa.string(), n_targets).nbytes == 0
+    counts = LevelCounts("town", "X")
+    counts.update(texts, None)
+    assert counts.nbytes == counts.levels.nbytes + counts.rows.nbytes + counts.weight.nbytes
+
+
+def test_numbers_of_all_levels_are_not_written_out():
+    sums = sums_of(np.arange(3.0), np.zeros(3))
+    assert not any(name in repr(sums) for name in ("places", "cells", "waiting"))
+    assert not any("crossed" in repr(encoding) for encoding in (TEXTS, NUMBERS))
+
+
+def test_targets_that_are_the_same_in_a_level_have_no_variance_in_it():
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 12, 500)
+    cells = sums_of(values, 1e9 / (values + 3.0), rng.uniform(0.5, 2.0, 500)).cells
+    np.testing.assert_allclose(cells.squares, 0.0, atol=1e-25)
 
 
 @pytest.mark.parametrize("gaps", [False, True])

@@ -1,5 +1,6 @@
 """Tuning: gradient steps on all nodes of a network together."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -210,17 +211,19 @@ def test_batches_go_through_all_rows_in_a_random_order():
 @pytest.mark.parametrize("n", [300, 5_000])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_links", [0, 2])
-def test_the_first_output_weights_are_a_ridge_solution_on_the_first_rows(n, weighted, n_links):
-    """1e-4 of ridge for each unit of weight, on no more than 4,000 rows in their canonical order."""
+@pytest.mark.parametrize(("activation", "ridge"), [("tanh", 1e-4), ("sigmoid", 1e-4 / 4)])
+def test_the_first_output_weights_are_a_ridge_solution_on_the_first_rows(n, weighted, n_links, activation, ridge):
+    """On no more than 4,000 rows in their canonical order; 1e-4 of ridge for each unit of weight, if nodes span 2."""
     weights = np.random.default_rng(1).integers(1, 4, n).astype(float) if weighted else None
     rows = search_rows(n, q=2, weights=weights)
     nodes = np.random.default_rng(2).standard_normal((4, 3))
     first = rows.canonical_order[:4_000]
-    H = np.column_stack([np.tanh(rows.inputs @ nodes), rows.inputs[:, :n_links]])[first]
+    phi = ACTIVATIONS[activation]
+    H = np.column_stack([phi.core(rows.inputs @ nodes), rows.inputs[:, :n_links]])[first]
     w = np.ones(n)[first] if weights is None else weights[first]
     y = rows.targets[first] / np.sqrt(w)[:, None]
-    expected = np.linalg.solve(H.T * w @ H + 1e-4 * w.sum() * np.eye(3 + n_links), H.T * w @ y)
-    found = tuning.first_output_weights(rows, nodes, ACTIVATIONS["tanh"], n_links)
+    expected = np.linalg.solve(H.T * w @ H + ridge * w.sum() * np.eye(3 + n_links), H.T * w @ y)
+    found = tuning.first_output_weights(rows, nodes, phi, n_links)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
@@ -320,7 +323,8 @@ def test_rows_that_differ_in_their_last_column_alone_are_different():
     assert SearchRows(inputs, np.ones((4, 1)), None, 4, 4.0, 0.0).n_distinct == 3
 
 
-def test_no_step_of_any_weight_is_longer_than_three_hundredths(monkeypatch):
+@pytest.mark.parametrize("gain", [1.0, -1.0, 2.0])
+def test_no_step_of_any_weight_is_longer_than_three_hundredths(monkeypatch, gain):
     seen = []
 
     class Watched(tuning._Adam):
@@ -331,9 +335,12 @@ def test_no_step_of_any_weight_is_longer_than_three_hundredths(monkeypatch):
     monkeypatch.setattr(tuning, "_Adam", Watched)
     rows = search_rows(120)
     nodes = sparse_pool(pool_generator(0, 1), rows, 4, [1.0])
-    tune_nodes(rows, nodes, ACTIVATIONS["tanh"], False, TuningSettings(1), pool_generator(0, 2))
-    # A step of Adam goes no further than its rate; weights of columns that a node does not look at stay zero.
-    np.testing.assert_array_equal(np.ravel(seen), [*np.where(nodes.ravel() != 0, 0.03, 0.0), *[0.03] * 4])
+    activation = replace(ACTIVATIONS["tanh"], input_gain=gain)
+    tune_nodes(rows, nodes, activation, False, TuningSettings(1), pool_generator(0, 2))
+    # A step of Adam goes no further than its rate, here of weights times the gain; weights of columns that a node does
+    # not look at stay zero.
+    rate = 0.03 * abs(gain)
+    np.testing.assert_array_equal(np.ravel(seen), [*np.where(nodes.ravel() != 0, rate, 0.0), *[0.03] * 4])
 
 
 @pytest.mark.parametrize(("epochs", "parts"), [(1.0, range(1, 51)), (0.2, [5 * k // 2 for k in range(1, 21)])])
@@ -351,3 +358,14 @@ def test_the_span_of_an_activation_is_how_far_its_outputs_reach(name):
     layer = HiddenLayer(np.arange(1), scaling, np.ones((1, 1)), np.zeros(1), name)
     low, high = layer.outputs(np.array([[-9e3], [9e3]]))
     assert high - low == ACTIVATIONS[name].span
+
+
+def test_a_gain_of_the_inputs_is_a_unit_of_the_weights():
+    rows = search_rows(120)
+    nodes = sparse_pool(pool_generator(0, 1), rows, 4, [1.0])
+    twice = replace(ACTIVATIONS["tanh"], input_gain=2.0)
+    found = tune_nodes(rows, nodes, twice, True, TuningSettings(1), pool_generator(0, 2))
+    steps = TuningSettings(1, input_rate=2 * 3e-2)
+    wanted = tune_nodes(rows, 2 * nodes, ACTIVATIONS["tanh"], True, steps, pool_generator(0, 2)) / 2
+    assert not np.allclose(found, nodes)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)

@@ -6,6 +6,7 @@ _LIBRARY = "needs PyTorch or CuPy: tests/test_device.py runs it where they are i
 _GIVEN_BACK = "when memory is given back to the system: no value depends on it"
 _WHERE_A_COPY_LIES = "where a copy of the rows lies decides on speed alone"
 _ANY_NEGATIVE = "NumPy works out any length that is negative"
+_WHEN_ADDED = "when sums are added makes no difference, to the last bit"
 
 # The file below src/scne, the line, and the change.
 EQUIVALENT: dict[tuple[str, str, str], str] = {
@@ -348,17 +349,52 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "rows/_level_sums.py",
         "return both if sum(len(part.places) for part in waiting) <= few else both.settled()",
         "<= -> <",
-    ): "when sums are added makes no difference, to the last bit",
+    ): _WHEN_ADDED,
     (
         "rows/_level_sums.py",
         "if not self.waiting:",
         "not self.waiting -> False",
     ): "a short cut: what is put together from one part is that part",
+    ("rows/_level_sums.py", "_FEW_CELLS = 1 << 14", "14 -> 15"): _WHEN_ADDED,
+    ("rows/_level_means.py", "_FIRST_VALUES = 64", "64 -> 65"): _AT_A_TIME,
+    (
+        "rows/_level_encodings.py",
+        "never = np.broadcast_to(table[-1:], (len(crossed), 1, table.shape[1]))",
+        "1 -> 2",
+    ): "of the second: one more column, which no code names",
+    (
+        "rows/_level_encodings.py",
+        "codes = places.fill_null(len(self.levels) + 1).to_numpy(zero_copy_only=False).astype(np.intp)",
+        "False -> True",
+    ): "numbers without gaps need no copy",
     (
         "rows/_level_sums.py",
-        "_FEW_CELLS = 1 << 14",
-        "14 -> 15",
-    ): "when sums are added makes no difference, to the last bit",
+        "shares = np.where(varies, 1.0 - left / np.where(varies, whole.squares, 1.0), 0.0)",
+        "1.0 -> 2.0",
+    ): "of the last: what a target that never changes is divided by is not read",
+    ("networks/_tuning.py", "_WIDE, _WIDE_NUMBERS = 4_096, 1 << 21", "21 -> 22"): _AT_A_TIME,
+    ("networks/_tuning.py", "_WIDE, _WIDE_NUMBERS = 4_096, 1 << 21", "1 -> 2"): _AT_A_TIME,
+    ("networks/_tuning.py", "_WIDE, _WIDE_NUMBERS = 4_096, 1 << 21", "4_096 -> 4097"): _AT_A_TIME,
+    (
+        "networks/_tuning.py",
+        "step = len(some) if rows.n_columns <= _WIDE else max(64, _WIDE_NUMBERS // rows.n_columns)",
+        "<= -> <",
+    ): _AT_A_TIME,
+    (
+        "networks/_tuning.py",
+        "step = len(some) if rows.n_columns <= _WIDE else max(64, _WIDE_NUMBERS // rows.n_columns)",
+        "// -> *",
+    ): _AT_A_TIME,
+    (
+        "networks/_tuning.py",
+        "inputs = rows.inputs[some[first : first + step]].astype(nodes.dtype, copy=False)",
+        "False -> True",
+    ): "one more copy holds the same numbers",
+    (
+        "networks/_tuning.py",
+        "chosen: NDArray[np.intp] | slice = places if batch < n else slice(None)",
+        "< -> <=",
+    ): "all rows in their order, copied or not, are the same rows",
     (
         "rows/_level_sums.py",
         "cell = coded.indices.to_numpy(zero_copy_only=False) * N_FOLDS + folds",
