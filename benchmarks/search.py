@@ -3,8 +3,9 @@
     python benchmarks/search.py [--rows 463715] [--nodes 61] [--rounds 5] [--only memory floor sigmoid doubling]
 
 The size is that of the paper's Year data with its first feature group: 12 columns, 61 nodes, 100 candidates, float32.
-The bare kernel is what no search can do without: a blocked product, the logistic function in place, and two reductions
-(e'h and h'h), on the same threads, for as many pools of the same scopes.
+The bare kernel is what no search can do without: a blocked product, the logistic function in place (in the form that
+the search has for this processor), and two reductions (e'h and h'h), on the same threads, for as many pools of the
+same scopes.
 
 What a machine does besides must not decide. So everything runs in turns in one process, a search between two halves of
 its kernel, and a search on all rows between two on half of them: a machine that gets slower meanwhile slows both sides.
@@ -30,6 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scne.networks import ACTIVATIONS, Activation, SearchSettings, build_network, prepare_search
+from scne.networks._layer import pool_activation
 from scne.passes import ThreadEngine, available_threads, single_threaded_blas, stripe_rows
 from scne.rows import ArrayRows, ColumnStatistics, RowBlock, column_statistics, learn_scaling
 
@@ -95,7 +97,8 @@ def bare_kernel(rows: ArrayRows, scopes: list[float]) -> np.ndarray:
     inputs = np.ones((n, COLUMNS + 1), dtype=np.float32)
     inputs[:, :-1] = rows.inputs
     residual = rows.targets.astype(np.float32)
-    directions = np.random.default_rng(1).uniform(-1, 1, (COLUMNS + 1, CANDIDATES)).astype(np.float32)
+    sigmoid = pool_activation(ACTIVATIONS["sigmoid"], "float32")
+    directions = sigmoid.input_gain * np.random.default_rng(1).uniform(-1, 1, (COLUMNS + 1, CANDIDATES))
     ones = np.ones(BLOCK_ROWS, dtype=np.float32)
     own = threading.local()
 
@@ -107,10 +110,7 @@ def bare_kernel(rows: ArrayRows, scopes: list[float]) -> np.ndarray:
             block = inputs[start : start + BLOCK_ROWS]
             outputs = own.outputs[: len(block)]
             np.matmul(block, weights, out=outputs)
-            with np.errstate(over="ignore"):
-                np.exp(outputs, out=outputs)
-            outputs += 1.0
-            np.divide(1.0, outputs, out=outputs)
+            sigmoid.core(outputs)
             moments += (residual[start : start + BLOCK_ROWS].T @ outputs)[0]
             np.square(outputs, out=outputs)
             squares += ones[: len(block)] @ outputs
@@ -119,7 +119,7 @@ def bare_kernel(rows: ArrayRows, scopes: list[float]) -> np.ndarray:
     with single_threaded_blas(), ThreadPoolExecutor(available_threads()) as pool:
         start = clocks()
         for scope in scopes:
-            for _ in pool.map(partial(stripe, np.float32(scope) * directions), range(0, n, 4 * BLOCK_ROWS)):
+            for _ in pool.map(partial(stripe, (scope * directions).astype(np.float32)), range(0, n, 4 * BLOCK_ROWS)):
                 pass
         return clocks() - start
 
