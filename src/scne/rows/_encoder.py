@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from scne.rows._column_encodings import ColumnEncoding, encoding_from_dict, encoding_to_dict, spans
@@ -160,6 +161,10 @@ class Encoder:
                 )
             column, known = table.column(name), self.columns[name]
             type_ = read_type(encoding.kind, plain_type(column.type), fitted=known.family, hours=known.hours)
+            if type_ is None and _has_no_value(column):
+                # Nothing but gaps comes in any type: a row without its text is NaN in pandas.
+                column = pa.chunked_array([pa.nulls(len(column))])
+                type_ = read_type(encoding.kind, column.type, fitted=known.family, hours=known.hours)
             if type_ is None:
                 raise changed_type(name, argument, encoding.kind, column.type, known.family)
             chunks = [converted(chunk, pa.field(name, type_), argument) for chunk in column.chunks]
@@ -248,6 +253,12 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is no text")
     return value
+
+
+def _has_no_value(column: pa.ChunkedArray) -> bool:
+    if column.null_count == len(column):
+        return True
+    return pa.types.is_floating(column.type) and bool(pc.all(column.is_null(nan_is_null=True)).as_py())
 
 
 def _uses_hours(encoding: ColumnEncoding) -> bool:
