@@ -239,6 +239,44 @@ def test_shuffled_errors_are_those_of_predictions_of_shuffled_rows():
     assert found.n_rows == 400
 
 
+DATED = pd.DataFrame(
+    {
+        "year": 2019 + np.arange(300) % 3,
+        "month": 1 + np.arange(300) % 12,
+        "day": 1 + np.arange(300) % 28,
+        "TEMP": np.random.default_rng(0).standard_normal(300),
+    }
+)
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["sums kept", "networks run again"])
+@pytest.mark.parametrize(
+    "base",
+    [
+        SCNRegressor.tuned(1, max_hidden=8),
+        RVFLRegressor(8, direct_link=True),
+        SCNRegressor(8, scaling="ramps", pool="sparse"),
+    ],
+    ids=["tuned", "direct links", "sparse"],
+)
+def test_what_a_shuffle_reaches_is_what_networks_say_of_shuffled_rows(base, kept, monkeypatch):
+    """Of a date that comes as three columns, one shuffled column moves what is read from all of them."""
+    if not kept:
+        monkeypatch.setattr("scne.explain._shuffled.MOST_SUMS", 0)
+    y = np.sin(DATED["month"] / 2.0) + DATED["TEMP"] + DATED["day"] / 30.0
+    model = SCNERegressor(base, n_estimators=2, random_state=0).fit(DATED, y)
+    found = model.permutation_importances(DATED, y, n_repeats=2, random_state=9)
+    generator = np.random.RandomState(9)
+    generator.randint(np.iinfo(np.int32).max)
+    whole = np.sqrt(np.mean((model.predict(DATED) - y) ** 2))
+    for column, rises in zip(DATED.columns, found.columns.repeats, strict=True):
+        for rise in rises:
+            shuffled = DATED.assign(**{column: DATED[column].to_numpy()[generator.permutation(300)]})
+            error = np.sqrt(np.mean((model.predict(shuffled) - y) ** 2))
+            assert rise == pytest.approx(error - whole, rel=1e-9, abs=1e-12)
+    assert found.columns.mean[3] > 0.1
+
+
 def test_shuffling_a_column_adds_twice_its_total_effect():
     """For the true function the mean squared error rises by E[(f(x) - f(x with another x_j))^2]."""
     X, y = friedman_rows(3_000, 7, noise=0.1)
