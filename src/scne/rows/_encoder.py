@@ -73,6 +73,15 @@ class Encoder:
         """Names of the encoded columns, such as ``wd=NNW``, ``TEMP missing`` or ``date.month``."""
         return tuple(name for encoding in self.encodings for name in encoding.names)
 
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
+        """`names` as scikit-learn's transformers give theirs; `input_features`, if given, must be `inputs`."""
+        if input_features is not None and list(input_features) != list(self.inputs):
+            raise ValueError(
+                f"input_features is {listing(list(map(str, input_features)))}, but the encoder was learned from "
+                f"{listing(list(self.inputs))}."
+            )
+        return np.array(self.names, dtype=object)
+
     @cached_property
     def sources(self) -> tuple[str, ...]:
         """The source column of each encoded column."""
