@@ -34,10 +34,14 @@ class Curve:
 
 @dataclass(frozen=True)
 class Moved:
-    """What moves along a column: a model's first output, or what is read from its outputs (n, 1), and its name."""
+    """What moves along a column: a model's first output, or what is read from its outputs (n, 1).
+
+    It has a name for sentences, and a short one for axes.
+    """
 
     model: FittedNetworks
     name: str
+    label: str
     read: Reading
 
 
@@ -76,10 +80,11 @@ def add_effects(page: Page, report: Report) -> Missing | None:
 def _moved(report: Report) -> Moved:
     judged, model = report.judged, report.model.fitted_
     if isinstance(judged, JudgedRows):
-        return Moved(model, report.targets[0], identity)
+        return Moved(model, report.targets[0], report.targets[0], identity)
     place, shares = judged.shown, judged.probabilities
+    shown = judged.classes[place]
     return Moved(
-        model, f"the probability of {judged.classes[place]}", lambda outputs: shares(outputs)[:, place : place + 1]
+        model, f"the probability of {shown}", f"P({shown})", lambda outputs: shares(outputs)[:, place : place + 1]
     )
 
 
@@ -124,7 +129,7 @@ def _number_curve(moved: Moved, inputs: NDArray[np.float64], position: int, name
         name,
         float(np.ptp(effects)),
         words,
-        lambda ax: draw_number_effect(ax, effect.edges, effects, values, column=name, target=moved.name),
+        lambda ax: draw_number_effect(ax, effect.edges, effects, values, column=name, target=moved.label),
     )
 
 
@@ -149,6 +154,6 @@ def _level_curve(
         column,
         float(np.ptp(effects)),
         words,
-        lambda ax: draw_level_effect(ax, levels, effects, shares, target=moved.name),
+        lambda ax: draw_level_effect(ax, levels, effects, shares, target=moved.label),
         bars_height(len(levels)),
     )
