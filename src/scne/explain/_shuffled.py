@@ -2,7 +2,7 @@
 
 A node of a sparse network sees few columns, and of its sum w'x + b only the terms of the shuffled ones change. So the
 sums of all nodes on the rows as they are are kept, and a shuffle costs a product with the features of its columns, and
-the activations of the nodes that see them: on 74 columns a twentieth of what running the networks again takes.
+the activations of the nodes that see them: on 74 columns a fourteenth of what running the networks again takes.
 """
 
 from collections.abc import Iterator, Sequence
