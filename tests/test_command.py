@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from commands import SCNE, seen_on_terminal
 
@@ -148,3 +150,17 @@ def test_progress_is_shown_on_a_terminal(tmp_path):
 
 def test_the_command_is_installed():
     assert (Path(sys.executable).parent / "scne").exists()
+
+
+def test_fit_gives_the_default_model_of_python(tmp_path):
+    """The same table from a file by the command and as a frame in Python: the same parameters and the same bits."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.standard_normal(2_400), "b": rng.choice(["x", "y"], 2_400)})
+    frame["target"] = np.sin(2 * frame["a"]) + (frame["b"] == "x")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    options = ("--target", "target", "--effort", "1", "--out", "model.scne")
+    assert run("fit", "rows.parquet", *options, cwd=tmp_path).returncode == 0
+    of_command = scne.load(tmp_path / "model.scne")
+    of_python = scne.SCNERegressor(effort=1, random_state=0).fit(frame[["a", "b"]], frame["target"])
+    assert of_command.estimator.get_params() == scne.SCNRegressor.tuned(1).get_params()
+    assert of_command.predict(frame).tobytes() == of_python.predict(frame[["a", "b"]]).tobytes()

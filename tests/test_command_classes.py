@@ -104,6 +104,8 @@ def test_the_report_of_a_classifier(folder, command, tmp_path):
         "log loss increase",
         "predicted high",
         "How far probabilities can be trusted",
+        "Effects of the main columns",
+        "the probability of ",
     ):
         assert words in text
     assert "RMSE" not in text

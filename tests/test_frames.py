@@ -11,6 +11,7 @@ import scipy.sparse
 from ensembles import plain_ensemble
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from scne import RVFLRegressor, SCNEClassifier, SCNERegressor, ScneWarning, SCNRegressor, load, open_rows
 
@@ -383,3 +384,43 @@ def test_tags_tell_what_is_taken():
         assert tags.allow_nan
         assert tags.categorical
         assert tags.sparse
+
+
+class TestMembers:
+    """`predict_members` takes what `predict` takes."""
+
+    ENSEMBLE = plain_ensemble(SCNRegressor(6, n_candidates=10), n_estimators=2, random_state=0)
+
+    @kinds
+    def test_of_frames(self, kind):
+        frame = FRAME.drop(columns="code")
+        fitted = clone(self.ENSEMBLE).fit(frame, Y)
+        members = fitted.predict_members(kind(frame))
+        assert members.shape == (2, N)
+        np.testing.assert_allclose(members.mean(axis=0), fitted.predict(frame), rtol=1e-12)
+
+    def test_of_files(self, tmp_path):
+        frame = FRAME.drop(columns="code")
+        path = tmp_path / "rows.parquet"
+        frame.assign(target=Y).to_parquet(path)
+        fitted = clone(self.ENSEMBLE).fit(frame, Y)
+        for rows in (path, str(path), open_rows(path, target=None), open_rows(path, target="target")):
+            assert same_bits(fitted.predict_members(rows), fitted.predict_members(frame))
+
+    def test_of_dask_is_refused_with_a_way_out(self):
+        dask = pytest.importorskip("dask.dataframe")
+        fitted = clone(self.ENSEMBLE).fit(FRAME, Y)
+        with pytest.raises(TypeError, match=r"predict_members .* pass a part of it, such as X.partitions"):
+            fitted.predict_members(dask.from_pandas(FRAME, npartitions=2))
+
+
+def test_the_encoder_names_what_networks_see():
+    frame = FRAME[["gappy", "text", "when"]]
+    encoder = RVFLRegressor(4, random_state=0).fit(frame, Y).encoder_
+    names = encoder.get_feature_names_out()
+    assert list(names[:2]) == ["gappy", "gappy missing"]
+    assert sorted(names[2:5]) == ["text=breeze", "text=calm", "text=storm"]
+    assert names[5:].tolist() == ["when.month", "when.day_of_year", "when.weekday", "when.hour"]
+    assert encoder.get_feature_names_out(["gappy", "text", "when"]).tolist() == names.tolist()
+    with pytest.raises(ValueError, match="input_features is 'a', but the encoder was learned from 'gappy'"):
+        encoder.get_feature_names_out(["a"])

@@ -14,10 +14,11 @@ from sklearn.feature_selection import SelectFromModel
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
 from scne.estimators import load_model, save_model
 from scne.estimators._regressor import draw_seed
-from scne.explain import _sensitivity
+from scne.explain import _sensitivity, level_effect, number_effect
 from scne.explain._sensitivity import _quantiles
 from scne.fitting._members import draw_held_out
 from scne.ncl import EnsembleSystem, leave_one_out, subsystem
+from scne.passes import ThreadEngine
 from scne.rows import ArrayRows, column_statistics, learn_scaling, open_rows
 
 # Some columns are in no group here, which is said where it is tested.
@@ -237,6 +238,56 @@ def test_shuffled_errors_are_those_of_predictions_of_shuffled_rows():
     assert found.columns.names == tuple(range(8))
     assert found.groups.names == tuple(GROUPS)
     assert found.n_rows == 400
+
+
+DATED = pd.DataFrame(
+    {
+        "year": 2019 + np.arange(300) % 3,
+        "month": 1 + np.arange(300) % 12,
+        "day": 1 + np.arange(300) % 28,
+        "TEMP": np.random.default_rng(0).standard_normal(300),
+    }
+)
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["sums kept", "networks run again"])
+@pytest.mark.parametrize(
+    "base",
+    [
+        SCNRegressor.tuned(1, max_hidden=8),
+        RVFLRegressor(8, direct_link=True),
+        SCNRegressor(8, scaling="ramps", pool="sparse"),
+    ],
+    ids=["tuned", "direct links", "sparse"],
+)
+def test_what_a_shuffle_reaches_is_what_networks_say_of_shuffled_rows(base, kept, monkeypatch):
+    """Of a date that comes as three columns, one shuffled column moves what is read from all of them."""
+    if not kept:
+        monkeypatch.setattr("scne.explain._shuffled.MOST_SUMS", 0)
+    y = np.sin(DATED["month"] / 2.0) + DATED["TEMP"] + DATED["day"] / 30.0
+    model = SCNERegressor(base, n_estimators=2, random_state=0).fit(DATED, y)
+    found = model.permutation_importances(DATED, y, n_repeats=2, random_state=9)
+    generator = np.random.RandomState(9)
+    generator.randint(np.iinfo(np.int32).max)
+    whole = np.sqrt(np.mean((model.predict(DATED) - y) ** 2))
+    for column, rises in zip(DATED.columns, found.columns.repeats, strict=True):
+        for rise in rises:
+            shuffled = DATED.assign(**{column: DATED[column].to_numpy()[generator.permutation(300)]})
+            error = np.sqrt(np.mean((model.predict(shuffled) - y) ** 2))
+            assert rise == pytest.approx(error - whole, rel=1e-9, abs=1e-12)
+    assert found.columns.mean[3] > 0.1
+
+
+def test_effects_move_what_is_read_from_the_outputs():
+    X = np.column_stack([DATED["TEMP"], np.arange(300) % 2, np.arange(300) % 2 == 0]).astype(float)
+    model = SCNRegressor(8, **small, random_state=0).fit(X, X[:, 0] + X[:, 1]).fitted_
+    with ThreadEngine(1) as engine:
+        plain, levels = number_effect(model, X, 0, engine), level_effect(model, X, np.array([1, 2]), engine)
+        read = number_effect(model, X, 0, engine, read=lambda outputs: -2.0 * outputs)
+        read_levels = level_effect(model, X, np.array([1, 2]), engine, lambda outputs: -2.0 * outputs)
+    np.testing.assert_allclose(read.effects, -2.0 * plain.effects, atol=1e-12)
+    np.testing.assert_allclose(read_levels.effects, -2.0 * levels.effects, atol=1e-12)
+    assert np.ptp(plain.effects) > 1
 
 
 def test_shuffling_a_column_adds_twice_its_total_effect():

@@ -69,7 +69,9 @@ def fit_command(
     search_rows: Annotated[
         int, typer.Option(help="Rows on which networks are searched; 0 is all.", min=0, max=10**9)
     ] = 100_000,
-    scaling: Annotated[str, typer.Option(help="ramps, standard, 0-1 or none.")] = "ramps",
+    scaling: Annotated[
+        str, typer.Option(help="'chosen ramps', ramps (networks of one kind, in less time), standard, 0-1 or none.")
+    ] = "chosen ramps",
     weight: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
     kind: Annotated[

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from scne.cli._class_errors import ClassEvaluation, ClassSums
 from scne.cli._report_parts import Missing
 from scne.cli._report_rows import Inputs, TruthRows, predicted_classes, true_codes
-from scne.estimators import SCNEClassifier
+from scne.estimators import SCNEClassifier, file_encoder
+from scne.explain import Reading
+from scne.fitting import probabilities
 from scne.report import Page
 from scne.rows import SampleDrawer, counted
 
@@ -23,7 +25,8 @@ class EvaluatedClasses:
     """What a classifier says of rows whose classes are known.
 
     Of all rows the scores, and `confusion` (K, K), rows by their class and the predicted one; of a sample the inputs,
-    as the model takes them, and the `truth` (n,), places of the classes. `confidence` (b, 3) has, for bins by the
+    as the model takes them and `encoded` (n, d), and the `truth` (n,), places of the classes. `probabilities` makes
+    them of the outputs of the regressor inside. `confidence` (b, 3) has, for bins by the
     probability of what was predicted, the rows, the sum of these probabilities and how many were right.
     """
 
@@ -33,6 +36,13 @@ class EvaluatedClasses:
     classes: tuple[str, ...]
     sample: Inputs
     truth: NDArray[np.intp]
+    encoded: NDArray[np.float64]
+    probabilities: Reading
+
+    @property
+    def shown(self) -> int:
+        """The class whose probability is shown along columns: of two the second one, of more the most frequent."""
+        return 1 if len(self.classes) == 2 else int(self.confusion.sum(axis=1).argmax())
 
 
 def evaluated_classes(model: SCNEClassifier, rows: TruthRows, sample_rows: int, seed: int) -> EvaluatedClasses:
@@ -46,13 +56,16 @@ def evaluated_classes(model: SCNEClassifier, rows: TruthRows, sample_rows: int, 
         confidence += _confidence(codes, shares)
         n_rows += batch.num_rows
     table = drawer.finish().table
+    sample = rows.inputs(table)
     return EvaluatedClasses(
         sums.evaluation(),
         sums.confusion,
         confidence,
         tuple(map(str, model.classes_.tolist())),
-        rows.inputs(table),
+        sample,
         true_codes(model, rows.files, table.combine_chunks(), 0),
+        sample if isinstance(sample, np.ndarray) else file_encoder(model).transform(table),
+        lambda outputs: probabilities(model.probability_map_.scores(outputs)),
     )
 
 

@@ -60,9 +60,9 @@ class FittedAttributes:
 
     @property
     def encoder_(self) -> "Encoder":
-        """How the columns of files became numbers."""
+        """How the columns of files, and of tables that are not plain numbers, became numbers."""
         if self.fitted_.columns.encoder is None:
-            raise AttributeError("This model was fitted on arrays, not on files.")
+            raise AttributeError("This model was fitted on numbers without gaps, which need no encoder.")
         return self.fitted_.columns.encoder
 
     @property

@@ -13,8 +13,9 @@ from scne.estimators._effort import DEFAULT_EFFORT
 from scne.estimators._learning_on import LearningRegressor
 from scne.estimators._network import NetworkRegressor, networks_of, shared_template
 from scne.estimators._scn import SCNRegressor, paper_network
-from scne.estimators.inputs._data import GivenRows, check_prediction_inputs, is_dask_collection, is_file_rows
+from scne.estimators.inputs._data import GivenRows, is_dask_collection, is_file_rows
 from scne.estimators.inputs._groups import given_groups, warn_of_unseen
+from scne.estimators.inputs._member_outputs import member_outputs_of
 from scne.estimators.inputs._types import Groups, MemberWeights, RandomState, Ridge, Table
 from scne.fitting import (
     MATRIX_FREE,
@@ -28,13 +29,11 @@ from scne.fitting import (
     check_choice,
     check_integer,
     check_real,
-    check_threads,
     check_weight_settings,
     open_engine,
     plan_memory,
     reweighted,
 )
-from scne.passes import ThreadEngine
 from scne.rows import Array, all_columns
 
 if TYPE_CHECKING:
@@ -337,10 +336,8 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     def predict_members(self, X: Table) -> Array:
         """Every network's own output, shape (M, n_rows) or (M, n_rows, n_outputs): their mean is `predict`.
 
-        With `member_weights` it is their sum, each times its a_m (Eq. (10)).
+        With `member_weights` it is their sum, each times its a_m (Eq. (10)). X is what `predict` takes, but for Dask.
         """
         check_is_fitted(self)
-        inputs = check_prediction_inputs(self, X, self.fitted_.columns)
-        with ThreadEngine(check_threads(self.n_jobs)) as engine:
-            outputs = self.fitted_.member_outputs(inputs, engine)
+        outputs = member_outputs_of(self, X)
         return outputs[:, :, 0] if self.fitted_.columns.flat_target else outputs

@@ -1,7 +1,7 @@
 """What a fitted model says of itself: importances, the parts of its error, a paragraph in words."""
 
 from scne.explain._decomposition import error_decomposition
-from scne.explain._effects import LevelEffect, NumberEffect, level_effect, number_effect
+from scne.explain._effects import LevelEffect, NumberEffect, Reading, identity, level_effect, number_effect
 from scne.explain._group_importances import GroupImportances, group_importances
 from scne.explain._paragraph import Described, paragraph
 from scne.explain._permutation import ErrorRises, Measure, PermutationImportances, permutation_importances
@@ -15,9 +15,11 @@ __all__ = [
     "Measure",
     "NumberEffect",
     "PermutationImportances",
+    "Reading",
     "column_shares",
     "error_decomposition",
     "group_importances",
+    "identity",
     "level_effect",
     "number_effect",
     "paragraph",

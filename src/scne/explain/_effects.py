@@ -6,6 +6,7 @@ dependence that asks the model only about rows that differ little from real ones
 other. Texts have no order to accumulate along: every row is given each level in turn, which is partial dependence.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,13 @@ from numpy.typing import NDArray
 
 from scne.fitting import FittedNetworks
 from scne.passes import Engine
+
+Reading = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+def identity(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Outputs as they are."""
+    return outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +56,16 @@ class LevelEffect:
 
 
 def number_effect(
-    model: FittedNetworks, inputs: NDArray[np.float64], column: int, engine: Engine, n_bins: int = 24
+    model: FittedNetworks,
+    inputs: NDArray[np.float64],
+    column: int,
+    engine: Engine,
+    n_bins: int = 24,
+    read: Reading = identity,
 ) -> NumberEffect | None:
     """Accumulated local effects of one encoded column on rows (n, d); None where it has one value only.
+
+    `read` makes of outputs what moves, such as probabilities.
 
     Examples
     --------
@@ -74,20 +89,26 @@ def number_effect(
     for side in (0, 1):
         moved = inputs.copy()
         moved[:, column] = edges[bins + side]
-        ends.append(model.outputs(moved, engine))
+        ends.append(read(model.outputs(moved, engine)))
     counts = np.bincount(bins, minlength=len(edges) - 1).astype(np.float64)
-    steps = np.zeros((len(edges) - 1, model.n_outputs))
+    steps = np.zeros((len(edges) - 1, ends[0].shape[1]))
     np.add.at(steps, bins, ends[1] - ends[0])
     steps /= np.maximum(counts, 1.0)[:, None]
-    effects = np.concatenate([np.zeros((1, model.n_outputs)), np.cumsum(steps, axis=0)])
+    effects = np.concatenate([np.zeros((1, steps.shape[1])), np.cumsum(steps, axis=0)])
     middles = 0.5 * (effects[1:] + effects[:-1])
     return NumberEffect(edges, effects - counts @ middles / counts.sum())
 
 
 def level_effect(
-    model: FittedNetworks, inputs: NDArray[np.float64], columns: NDArray[np.intp], engine: Engine
+    model: FittedNetworks,
+    inputs: NDArray[np.float64],
+    columns: NDArray[np.intp],
+    engine: Engine,
+    read: Reading = identity,
 ) -> LevelEffect:
     """Partial dependence on the levels that some encoded columns, of which a row has one, stand for.
+
+    `read` makes of outputs what moves, such as probabilities.
 
     Examples
     --------
@@ -106,7 +127,7 @@ def level_effect(
     for column in columns:
         moved[:, columns] = 0.0
         moved[:, column] = 1.0
-        means.append(model.outputs(moved, engine).mean(axis=0))
+        means.append(read(model.outputs(moved, engine)).mean(axis=0))
     effects = np.array(means)
     total = max(float(shares.sum()), np.finfo(float).tiny)
     return LevelEffect(shares, effects - shares @ effects / total)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting import Columns, FittedNetworks, mean_output
-from scne.passes import Engine, ThreadEngine, announce
-from scne.rows import Array, ArrayRows
+from scne.explain._shuffled import ShuffledRows
+from scne.fitting import Columns, FittedNetworks
+from scne.passes import ThreadEngine, announce
+from scne.rows import ArrayRows
 
 Name = str | int
 # Errors (k,) of outputs (n, q) for rows.
@@ -90,48 +91,25 @@ def permutation_importances(
     flat = measure is not None or model.columns.flat_target
     columns, groups = _columns(model.columns), _groups(model.columns)
     with ThreadEngine(threads) as engine:
-        shuffled = _ShuffledRows(model, rows, engine, root_mean_squares if measure is None else measure.errors)
+        errors = root_mean_squares if measure is None else measure.errors
+        shuffled = ShuffledRows(model, rows, engine)
+        whole = errors(shuffled.outputs, rows)
         total = len(columns) + len(groups)
-        rises = np.empty((total, n_repeats, len(shuffled.whole)))
+        rises = np.empty((total, n_repeats, len(whole)))
         for place, positions in enumerate([*columns.values(), *groups.values()]):
-            for repeat in range(n_repeats):
-                rises[place, repeat] = shuffled.error(positions, generator.permutation(rows.n_rows)) - shuffled.whole
+            orders = [generator.permutation(rows.n_rows) for _ in range(n_repeats)]
+            for repeat, outputs in enumerate(shuffled.shuffled(positions, orders)):
+                rises[place, repeat] = errors(outputs, rows) - whole
             announce("shuffling columns", place + 1, total)
     if flat:
         rises = rises[..., 0]
     return PermutationImportances(
-        float(shuffled.whole[0]) if flat else shuffled.whole,
+        float(whole[0]) if flat else whole,
         ErrorRises(tuple(columns), rises[: len(columns)]),
         ErrorRises(tuple(groups), rises[len(columns) :]),
         rows.n_rows,
         "RMSE" if measure is None else measure.name,
     )
-
-
-class _ShuffledRows:
-    """Errors of a model on rows of which some columns are shuffled; networks that do not see them are not run again."""
-
-    def __init__(self, model: FittedNetworks, rows: ArrayRows, engine: Engine, errors: Errors) -> None:
-        self._layers, self._weights = model.terms()
-        self._errors = errors
-        self._scaling, self._rows, self._engine = model.target_scaling, rows, engine
-        self._inputs = np.array(rows.inputs)
-        self._outputs = [self._output(m) for m in range(len(self._layers))]
-        self.whole = self._error(self._outputs)
-
-    def error(self, columns: NDArray[np.intp], order: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The error with some columns taken from the rows in another order."""
-        self._inputs[:, columns] = self._rows.inputs[np.ix_(order, columns)]
-        seen = [bool(np.isin(columns, layer.columns).any()) for layer in self._layers]
-        outputs = [self._output(m) if sees else self._outputs[m] for m, sees in enumerate(seen)]
-        self._inputs[:, columns] = self._rows.inputs[:, columns]
-        return self._error(outputs)
-
-    def _output(self, member: int) -> Array:
-        return mean_output(self._inputs, [self._layers[member]], [self._weights[member]], self._engine)
-
-    def _error(self, outputs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-        return self._errors(self._scaling.undo(sum(outputs) / len(outputs)), self._rows)
 
 
 def root_mean_squares(outputs: NDArray[np.float64], rows: ArrayRows) -> NDArray[np.float64]:

@@ -71,7 +71,15 @@ if TYPE_CHECKING:
     from scne.rows._encoder_learner import EncoderLearner
     from scne.rows._file_parts import FileFacts
     from scne.rows._files import FileRows
-    from scne.rows._frames import array_table, frame_pieces, frame_table, has_only_numbers
+    from scne.rows._frames import (
+        array_table,
+        check_frame,
+        frame_pieces,
+        frame_table,
+        has_numbers_or_nothing,
+        has_only_numbers,
+        number_columns,
+    )
     from scne.rows._labels import Label, check_label_type, class_array, class_codes, totals_by_label
     from scne.rows._opening import open_rows
     from scne.rows._reading_cost import reading_cost
@@ -97,9 +105,12 @@ _WITH_ARROW = {
     "class_array": "_labels",
     "class_codes": "_labels",
     "encoded_rows": "_encoded",
+    "check_frame": "_frames",
     "frame_pieces": "_frames",
     "frame_table": "_frames",
+    "has_numbers_or_nothing": "_frames",
     "has_only_numbers": "_frames",
+    "number_columns": "_frames",
     "is_numeric": "_schemas",
     "number_encoder": "_encoder",
     "numbers": "_batches",
@@ -155,6 +166,7 @@ __all__ = [
     "array_table",
     "ascending",
     "cast",
+    "check_frame",
     "check_label_type",
     "check_weight_size",
     "class_array",
@@ -169,6 +181,7 @@ __all__ = [
     "find_dates",
     "frame_pieces",
     "frame_table",
+    "has_numbers_or_nothing",
     "has_only_numbers",
     "identity_of_files",
     "irregular",
@@ -186,6 +199,7 @@ __all__ = [
     "listed",
     "listing",
     "namespace_of",
+    "number_columns",
     "number_encoder",
     "numbers",
     "one_hot",

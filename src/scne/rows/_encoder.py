@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from scne.rows._column_encodings import ColumnEncoding, encoding_from_dict, encoding_to_dict, spans
@@ -71,6 +72,15 @@ class Encoder:
     def names(self) -> tuple[str, ...]:
         """Names of the encoded columns, such as ``wd=NNW``, ``TEMP missing`` or ``date.month``."""
         return tuple(name for encoding in self.encodings for name in encoding.names)
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
+        """`names` as scikit-learn's transformers give theirs; `input_features`, if given, must be `inputs`."""
+        if input_features is not None and list(input_features) != list(self.inputs):
+            raise ValueError(
+                f"input_features is {listing(list(map(str, input_features)))}, but the encoder was learned from "
+                f"{listing(list(self.inputs))}."
+            )
+        return np.array(self.names, dtype=object)
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
@@ -160,6 +170,10 @@ class Encoder:
                 )
             column, fitted = table.column(name), self.columns[name]
             type_ = read_type(encoding.kind, plain_type(column.type), fitted=fitted.family, hours=fitted.hours)
+            if type_ is None and _has_no_value(column):
+                # Nothing but gaps comes in any type: a row without its text is NaN in pandas.
+                column = pa.chunked_array([pa.nulls(len(column))])
+                type_ = read_type(encoding.kind, column.type, fitted=fitted.family, hours=fitted.hours)
             if type_ is None:
                 raise changed_type(name, argument, encoding.kind, column.type, fitted.family)
             chunks = [converted(chunk, pa.field(name, type_), argument) for chunk in column.chunks]
@@ -248,6 +262,12 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is no text")
     return value
+
+
+def _has_no_value(column: pa.ChunkedArray) -> bool:
+    if column.null_count == len(column):
+        return True
+    return pa.types.is_floating(column.type) and bool(pc.all(column.is_null(nan_is_null=True)).as_py())
 
 
 def _uses_hours(encoding: ColumnEncoding) -> bool:

@@ -25,7 +25,7 @@ from scne.rows._level_counts import MOST_LEVELS, LevelCounts
 from scne.rows._level_means import Described, are_whole, level_means, may_name, may_still_name, named_numbers
 from scne.rows._level_sums import LevelSums, folds_of
 from scne.rows._scaling_learner import ColumnStatistics, Moments, column_statistics, moments
-from scne.rows._schemas import kind_of
+from scne.rows._schemas import kind_of, unfit_type
 from scne.rows._stray_texts import find_strays, mostly, stray_error
 from scne.rows._tables import RawRows
 
@@ -320,10 +320,7 @@ def _measures(rows: RawRows) -> Iterator[_Measure]:
         type_ = rows.schema.field(column).type
         kind = kind_of(type_)
         if kind is None:
-            raise DataError(
-                f"Column {column!r} of {rows.path} holds values of type {type_}, which cannot be made numbers; "
-                "name it in ignore."
-            )
+            raise unfit_type(column, rows.path, type_, in_memory=not rows.files)
         if kind == "date":
             yield from (_Measure(column, part) for part in calendar_parts(type_))
         elif kind in ("number", "flag"):

@@ -1,6 +1,7 @@
 """Frames of any library, and arrays that are not plain numbers, as Arrow tables: the form in which they are encoded."""
 
 from collections.abc import Iterator, Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,37 @@ from scne.rows._data_error import DataError, listing
 _UNFIT = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
+def check_frame(X: Any, argument: str = "X") -> None:
+    """Refuse a frame without columns, and one with two columns of the same name."""
+    names = [str(name) for name in _frame_names(X)]
+    if not names:
+        raise DataError(f"{argument} is a data frame of 0 feature(s), but it needs at least one column.")
+    _different(names, argument)
+
+
+def _frame_names(X: Any) -> list[Any]:
+    if is_lazy(X):
+        return list(X.collect_schema().names())
+    return list(X.columns if _is_pandas(X) else _schema(X).names)
+
+
 def has_only_numbers(X: Any) -> bool:
     """Whether all columns of a frame are of types of numbers, or of true and false; gaps are not looked for."""
     if _is_pandas(X):
         return all(_is_number_type(kind) for kind in X.dtypes)
     return all(_is_number(field.type) for field in _schema(X))
+
+
+def has_numbers_or_nothing(table: pa.Table) -> bool:
+    """Whether all columns of a table hold numbers, decimals among them, or true and false, or no value at all."""
+    kinds = (field.type for field in table.schema)
+    return all(_is_number(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind) for kind in kinds)
+
+
+def number_columns(table: pa.Table) -> np.ndarray:
+    """Columns of numbers as a matrix (n, d), with NaN for what is missing."""
+    columns = [chunks.cast(pa.float64(), safe=False).to_numpy() for chunks in table.columns]
+    return np.column_stack([np.asarray(column, dtype=np.float64) for column in columns])
 
 
 def frame_table(X: Any, argument: str = "X") -> pa.Table:
@@ -42,18 +69,41 @@ def frame_table(X: Any, argument: str = "X") -> pa.Table:
         return pa.Table.from_arrays(columns, names=names)
     if is_lazy(X):
         X = X.collect()
-    if isinstance(X, pa.Table):
-        table = X
-    elif hasattr(X, "__arrow_c_stream__"):
-        table = pa.table(X)
-    elif hasattr(X, "__arrow_c_array__"):
-        table = pa.Table.from_batches([pa.record_batch(X)])
-    else:
-        from pyarrow.interchange import from_dataframe
-
-        table = from_dataframe(X)
+    table = _arrow_table(X, argument)
     _different(table.column_names, argument)
     return table
+
+
+def _arrow_table(X: Any, argument: str) -> pa.Table:
+    """A frame in memory, of any library but pandas, as an Arrow table."""
+    if isinstance(X, pa.Table):
+        return X
+    if hasattr(X, "__arrow_c_stream__"):
+        try:
+            return pa.table(X)
+        except _UNFIT as error:
+            raise DataError(_unknown_type(X, argument, error)) from error
+    if hasattr(X, "__arrow_c_array__"):
+        return pa.Table.from_batches([pa.record_batch(X)])
+    from pyarrow.interchange import from_dataframe
+
+    return from_dataframe(X)
+
+
+def _unknown_type(X: Any, argument: str, error: Exception) -> str:
+    """The sentence for a column that its library cannot hand to Arrow, such as whole numbers of 128 bits."""
+    where = argument
+    for name in getattr(X, "columns", ()):
+        try:
+            pa.table(X.select([name]))
+        except _UNFIT:
+            where = f"Column {name!r} of {argument}"
+            break
+    words = str(error).strip().splitlines()[0]
+    return (
+        f"{where} is of a type that Arrow does not know ({words:.100}); convert it, for example to 64-bit numbers, or "
+        "leave it out."
+    )
 
 
 def frame_pieces(X: Any, argument: str = "X") -> Iterator[pa.Table]:
@@ -102,14 +152,29 @@ def _mixture(name: str, values: Any, argument: str, error: Exception) -> str:
     for value in values:
         if value is not None and value == value:
             examples.setdefault(type(value).__name__, value)
+    if any(isinstance(value, complex | np.complexfloating) for value in examples.values()):
+        return (
+            f"Column {name!r} of {argument} holds complex numbers (Complex data not supported); pass its real and its "
+            "imaginary part as two columns, or leave it out."
+        )
+    # Of a decimal and a float, or of true and 2, text would make levels.
+    way = "numbers with .astype(float)" if all(map(_is_real, examples.values())) else "text with .astype(str)"
     if len(examples) > 1:
         (one, first), (other, second) = list(examples.items())[:2]
         return (
             f"Column {name!r} of {argument} mixes values of types {one} and {other}, such as {first!r:.40} and "
-            f"{second!r:.40}; make it one kind, for example text with .astype(str), or leave it out."
+            f"{second!r:.40}; make it one kind, for example {way}, or leave it out."
+        )
+    if "int" in examples:
+        return (
+            f"Column {name!r} of {argument} holds whole numbers of more than 64 bits; make them {way}, or leave it out."
         )
     words = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     return f"Column {name!r} of {argument} holds values of a type that cannot be read ({words:.100}); leave it out."
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, Number | np.number | np.bool_)
 
 
 def _different(names: list[str], argument: str) -> list[str]:
@@ -125,7 +190,7 @@ def _schema(X: Any) -> pa.Schema:
     if isinstance(X, pa.Table | pa.RecordBatch):
         return X.schema
     if hasattr(X, "__arrow_c_stream__") and hasattr(X, "head"):
-        return pa.table(X.head(0)).schema
+        return _arrow_table(X.head(0), "X").schema
     return frame_table(X).schema
 
 

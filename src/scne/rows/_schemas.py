@@ -60,6 +60,26 @@ def plain_type(type_: pa.DataType) -> pa.DataType:
     return pa.string() if text else type_
 
 
+def unfit_type(column: str, path: object, type_: pa.DataType, in_memory: bool) -> DataError:
+    """The refusal of a column whose type no encoding fits, with what to do about it."""
+    name = getattr(type_, "extension_name", str(type_))
+    nested = pt.is_nested(type_) and not pt.is_union(type_)
+    ways = {
+        "pandas.period": "make it dates with .dt.to_timestamp()",
+        "pandas.interval": "make it text with .astype(str)",
+    }
+    way = ways.get(name, "")
+    if nested:
+        way = "spread its values over columns of their own"
+    elif "binary" in name:
+        way = "decode it to text"
+    out = "leave it out" if in_memory else "name it in ignore"
+    return DataError(
+        f"Column {column!r} of {path} holds values of type {name}, which cannot be made numbers; "
+        f"{f'{way}, or ' if way and in_memory else ''}{out}."
+    )
+
+
 def type_for_kind(kind: str, stored: pa.DataType) -> pa.DataType:
     """The type in which a column is read when the user, or a model, says what it is."""
     if kind == "date":

@@ -137,6 +137,8 @@ def converted(array: pa.Array, column: pa.Field, path: object) -> pa.Array:
     try:
         array = decoded(array)
         if pt.is_boolean(column.type) and is_numeric(array.type):
+            # NaN is missing, as where pandas has put it among true and false; Arrow would read it as true.
+            array = pa.array(numbers(array), from_pandas=True)
             _check_flags(array, column.name, path)
         if pt.is_string(column.type) and pt.is_floating(array.type):
             return _number_texts(array)
@@ -163,7 +165,7 @@ def decoded(array: pa.Array) -> pa.Array:
     if pt.is_dictionary(array.type):
         # Not every kind of text can be decoded by Arrow itself; those of a dictionary are few.
         return array.dictionary.cast(plain_type(array.dictionary.type)).take(array.indices)
-    return array.cast(array.type.value_type) if pt.is_run_end_encoded(array.type) else array
+    return pc.run_end_decode(array) if pt.is_run_end_encoded(array.type) else array
 
 
 def _check_flags(array: pa.Array, column: str, path: object) -> None:

@@ -196,7 +196,12 @@ def _refuse_gaps(looks: list[_Look], n_rows: int, names: list[str] | None) -> No
             first = gaps[0]
             count = int(sum(gap.counts[first.column] for gap in gaps))
             column_names = names if argument == "X" else None
-            raise ValueError(gap_sentence(argument, first.what, first.column, column_names, count, n_rows, first.row))
+            words = gap_sentence(argument, first.what, first.column, column_names, count, n_rows, first.row)
+            if argument == "X" and first.what == "NaN":
+                words = (
+                    f"{words[:-1]}, or write the rows to Parquet and open that with scne.open_rows, which takes gaps."
+                )
+            raise ValueError(words)
 
 
 def is_dask_frame(X: Array) -> bool:

@@ -13,13 +13,14 @@ from sklearn.utils.validation import _check_sample_weight, check_array, check_co
 
 from scne.estimators.inputs._frames import (
     LearnedTable,
+    checked_container,
     checked_table,
-    dense,
     encoded_inputs,
     learn_table,
     needs_encoder,
+    numbers_alone,
 )
-from scne.estimators.inputs._refusals import no_numbers, refuse_gaps, refuse_path
+from scne.estimators.inputs._refusals import refuse_gaps, refuse_path
 from scne.estimators.inputs._types import FitColumns, KnownColumns
 from scne.estimators.inputs._weight_scale import SettledWeights, scaled_weights
 from scne.fitting import (
@@ -28,7 +29,6 @@ from scne.fitting import (
     TrainingData,
     check_target_sizes,
     check_threads,
-    refuse_masks,
     refuse_unfit_arrays,
 )
 from scne.passes import DeviceEngine, Engine
@@ -206,8 +206,7 @@ def check_prediction_inputs(estimator: BaseEstimator, X: Array, columns: KnownCo
         from scne.estimators.inputs._tensors import check_tensor_inputs
 
         return check_tensor_inputs(X, estimator.n_features_in_)
-    X = to_numpy(X) if is_foreign(X) else dense(X, "X")
-    refuse_masks("X", X)
+    X = to_numpy(X) if is_foreign(X) else checked_container(X, "X")
     return _known_inputs(estimator, X, columns, "X")
 
 
@@ -217,8 +216,10 @@ def _known_inputs(estimator: BaseEstimator, X: Array, columns: KnownColumns, arg
         threads = check_threads(getattr(estimator, "n_jobs", 1))
         return encoded_inputs(estimator, X, columns.encoder, columns.data is not None, threads, argument)
     if not is_plain(X) and needs_encoder(X):
-        raise ValueError(no_numbers(X, argument))
-    checked = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        checked = numbers_alone(estimator, X, argument)
+    else:
+        X = X.collect() if is_lazy(X) else X
+        checked = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
     if all_finite(checked):
         return checked
     names = getattr(estimator, "feature_names_in_", None)
@@ -265,8 +266,8 @@ def checked_rows(
     """
     argument, target = f"X{suffix}", f"y{suffix}"
     if not is_plain(X):
-        X = dense(X, argument)
-        refuse_masks(argument, X)
+        X = checked_container(X, argument)
+        X = X.collect() if is_lazy(X) else X
     for name, values in ((target, y), ("sample_weight", sample_weight)):
         if values is not None and not is_plain(values):
             refuse_unfit_arrays(name, values)

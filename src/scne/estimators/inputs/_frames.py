@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from scne.fitting import BlockStatistics, physical_memory
+from scne.estimators.inputs._refusals import no_numbers, refuse_no_table
+from scne.fitting import BlockStatistics, physical_memory, refuse_masks
 from scne.passes import ThreadEngine, announce, stripe_rows
 from scne.rows import is_frame, is_lazy
 
@@ -86,22 +87,56 @@ def dense(X: Any, argument: str) -> Any:
     return X.toarray()
 
 
-def checked_table(estimator: BaseEstimator, X: Any, argument: str, reset: bool) -> "pa.Table":
-    """A frame or an array as a table, its columns checked against those of the fit, or remembered as such."""
+def checked_container(X: Any, argument: str) -> Any:
+    """What holds the rows: sparse matrices with their zeros; what is no table, or a broken one, is refused."""
+    X = dense(X, argument)
+    refuse_masks(argument, X)
+    refuse_no_table(X, argument)
+    if is_frame(X):
+        from scne.rows import check_frame
+
+        check_frame(X, argument)
+    return X
+
+
+def numbers_alone(estimator: BaseEstimator, X: Any, argument: str) -> Any:
+    """Rows for a model of numbers alone: a frame with decimals, or with columns without a value, as an array."""
+    if not is_frame(X):
+        raise ValueError(no_numbers(X, argument))
+    from scne.rows import has_numbers_or_nothing, number_columns
+
+    table = checked_table(estimator, X, argument, reset=False)
+    if not has_numbers_or_nothing(table):
+        raise ValueError(no_numbers(X, argument))
+    return number_columns(table)
+
+
+def checked_table(
+    estimator: BaseEstimator, X: Any, argument: str, reset: bool, encoder: "Encoder | None" = None
+) -> "pa.Table":
+    """A frame or an array as a table, its columns checked against those of the fit, or remembered as such.
+
+    Columns that come without names, or with names that are no text, go by their places; an `encoder` knows what it
+    calls them, also where a tool has taken the names off the estimator.
+    """
     from scne.rows import array_table, frame_table
 
     if is_frame(X):
         table = frame_table(X, argument)
         pandas = hasattr(X, "iloc")
         validate_data(estimator, X if pandas else table, reset=reset, skip_check_array=True)
-        if reset or getattr(estimator, "feature_names_in_", None) is not None:
-            return table
-        return table.rename_columns([str(place) for place in range(table.num_columns)])
+        return table.rename_columns(_names(estimator, table.num_columns, encoder))
     # Lists keep their objects: NumPy makes text of all of them where one is text.
     values = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     validate_data(estimator, values, reset=reset, skip_check_array=True)
+    return array_table(values, _names(estimator, values.shape[1], encoder), argument)
+
+
+def _names(estimator: BaseEstimator, n_columns: int, encoder: "Encoder | None") -> list[str]:
+    if encoder is not None and len(encoder.inputs) == n_columns:
+        return list(encoder.inputs)
     names = getattr(estimator, "feature_names_in_", None)
-    return array_table(values, [str(p) for p in range(values.shape[1])] if names is None else list(names), argument)
+    return [str(name) for name in (range(n_columns) if names is None else names)]
 
 
 def learn_table(
@@ -121,6 +156,8 @@ def learn_table(
     rows = TableRows("X", table, targets, weights)
     learner = learn_columns(rows, threads)
     encoder = replace(learner.finish(), by_position=by_position)
+    if not encoder.names:
+        raise ValueError("No column of X holds any value; pass at least one that does.")
     inputs = encoded(table, encoder, threads, learned=True)
     return LearnedTable(inputs, encoder.settled(), (learner.statistics(), learner.targets))
 
@@ -165,17 +202,17 @@ def encoded_inputs(
     estimator: BaseEstimator, X: Any, encoder: "Encoder", by_name: bool, threads: int, argument: str = "X"
 ) -> NDArray[np.float64]:
     """Rows of any kind in memory as the numbers that a fitted encoder makes of them."""
-    pieces = [encoded(piece, encoder, threads, argument) for piece in _pieces(estimator, X, by_name, argument)]
+    pieces = [encoded(piece, encoder, threads, argument) for piece in _pieces(estimator, X, encoder, by_name, argument)]
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
-def _pieces(estimator: BaseEstimator, X: Any, by_name: bool, argument: str) -> Iterator["pa.Table"]:
+def _pieces(estimator: BaseEstimator, X: Any, encoder: "Encoder", by_name: bool, argument: str) -> Iterator["pa.Table"]:
     from scne.rows import frame_pieces, frame_table
 
     if is_lazy(X):
         for piece in frame_pieces(X, argument):
-            yield piece if by_name else checked_table(estimator, piece, argument, reset=False)
+            yield piece if by_name else checked_table(estimator, piece, argument, False, encoder)
     elif by_name and is_frame(X):
         yield frame_table(X, argument)
     else:
-        yield checked_table(estimator, X, argument, reset=False)
+        yield checked_table(estimator, X, argument, False, encoder)

@@ -1,7 +1,8 @@
 """What is said of rows and targets that cannot be used, wherever they lie."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,24 @@ def refuse_path(X: object) -> None:
         )
 
 
+def refuse_no_table(X: Any, argument: str) -> None:
+    """Refuse what holds no rows and columns, where the way to a table is known."""
+    if isinstance(X, Mapping):
+        raise TypeError(f"{argument} is a dictionary; make it a data frame first: pandas.DataFrame({argument}).")
+    if isinstance(X, np.ndarray) and X.dtype.names is not None:
+        raise TypeError(f"{argument} is a structured array; make it a data frame first: pandas.DataFrame({argument}).")
+    if isinstance(X, np.ndarray) and X.dtype.kind == "c":
+        raise ValueError(
+            f"{argument} holds complex numbers (Complex data not supported); pass real and imaginary parts as columns "
+            f"of their own: numpy.hstack([{argument}.real, {argument}.imag])."
+        )
+    if X is None or (hasattr(X, "to_frame") and np.ndim(X) == 1):
+        raise ValueError(
+            f"{argument} is {'None' if X is None else f'a {type(X).__name__}'}, but it must be a table of rows and "
+            "columns (Expected 2D array); a data frame may have a single row, or a single column."
+        )
+
+
 def refuse_gaps(name: str, values: np.ndarray, column_names: Sequence[str] | None) -> None:
     """NaN and infinity are refused by column, so that the user knows where to look."""
     finite = np.isfinite(values)
@@ -35,6 +54,8 @@ def gap_sentence(
     """What is wrong with a column of an argument, and where to look."""
     where = f"column {column}" if column_names is None else f"column {column_names[column]!r}"
     way_out = "drop those rows or fill the gaps (for example with sklearn.impute.SimpleImputer) first"
+    if what != "NaN":
+        way_out = "replace it by a number, or by NaN if it is not known"
     if name in _TARGETS:
         way_out = _without_targets(name)
     return f"Input {name} contains {what} in {where} ({count} of its {n_rows} rows, first at row {row}); {way_out}."
