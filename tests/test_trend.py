@@ -49,7 +49,9 @@ def test_networks_that_say_what_the_line_says_keep_the_output():
     np.testing.assert_array_equal(network_share(np.zeros((10, 1)), same, same), [1.0])
 
 
-@pytest.mark.parametrize(("n", "d", "noise"), [(1_500, 10, 1.0), (500, 30, 1.0), (150, 5, 2.0)])
+@pytest.mark.parametrize(
+    ("n", "d", "noise"), [pytest.param(1_500, 10, 1.0, marks=pytest.mark.slow), (500, 30, 1.0), (150, 5, 2.0)]
+)
 def test_on_straight_lines_it_is_as_good_as_ridge_regression(n, d, noise):
     X, y, X_new, y_new = linear_rows(n, d, noise, 7)
     ridge = RidgeCV(np.geomspace(1e-3, 1e4, 15)).fit(X, y)
