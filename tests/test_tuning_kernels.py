@@ -200,8 +200,9 @@ if __name__ == "__main__":
     interpret(Path(sys.argv[1]))
 
 
-def test_a_fit_that_was_cut_after_tuning_does_not_tune_again(tmp_path, monkeypatch):
-    """Networks that are tuned together on a device are kept together."""
+@pytest.mark.parametrize(("sums", "tuned"), [(1, 1), (3, 2)], ids=["first", "on all rows"])
+def test_a_fit_that_was_cut_after_tuning_does_not_tune_again(sums, tuned, tmp_path, monkeypatch):
+    """Networks that are tuned together on a device are kept together; the third sums are of those on all rows."""
     import torch
 
     from scne import SCNRegressor
@@ -210,11 +211,14 @@ def test_a_fit_that_was_cut_after_tuning_does_not_tune_again(tmp_path, monkeypat
     class Cut(Exception):
         pass
 
-    def cut(*_):
-        raise Cut
+    tunings, calls = [], []
+    together, system = _building.tune_together, _fit.ensemble_system
 
-    tunings = []
-    together = _building.tune_together
+    def cut(*arguments, **named):
+        calls.append(arguments)
+        if len(calls) == sums:
+            raise Cut
+        return system(*arguments, **named)
 
     def counted(*arguments):
         tunings.append(arguments)
@@ -233,7 +237,7 @@ def test_a_fit_that_was_cut_after_tuning_does_not_tune_again(tmp_path, monkeypat
         patched.setattr(_fit, "ensemble_system", cut)
         with pytest.raises(Cut):
             model.fit(X, y, checkpoint=tmp_path / "kept")
-    assert len(tunings) == 2
+    assert len(tunings) == 2 + tuned
     resumed = model.fit(X, y, checkpoint=tmp_path / "kept").predict(X)
-    assert len(tunings) == 2
+    assert len(tunings) == 4
     assert torch.equal(resumed, whole)
