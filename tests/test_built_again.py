@@ -40,6 +40,18 @@ def test_first_without_the_held_out_rows_then_on_all(tuned_on):
     assert tuned_on == [FEW - 30] * 2 + [FEW] * 2
 
 
+def test_nodes_are_searched_once(monkeypatch):
+    stages, build = [], building.build_network
+    monkeypatch.setattr(building, "build_network", lambda *args: stages.append(args[6]) or build(*args))
+    model = quick().fit(*rows())
+    assert stages == ["building network 1", "building network 2"]
+    # A node keeps the columns of its search, whichever rows it is tuned on.
+    once = quick(tuning_epochs=9).fit(*rows())
+    for again, first in zip(model.fitted_.layers, once.fitted_.layers, strict=True):
+        np.testing.assert_array_equal(again.weights != 0, first.weights != 0)
+        assert not np.allclose(again.weights, first.weights)
+
+
 def test_many_rows_are_enough_for_once(tuned_on):
     n = FEWEST_TO_BUILD_ONCE
     model = quick().fit(*rows(n))

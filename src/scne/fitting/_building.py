@@ -279,7 +279,9 @@ def _searched_here(
 
 
 def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: "BuildingSite") -> BuiltNetwork:
-    """The nodes that SC-III finds on these rows."""
+    """The nodes that SC-III finds on these rows, or has found: a network that is built again is only tuned again."""
+    if index in site.searched:
+        return site.searched[index]
     settings = plan.search
     if plan.tuning_epochs:
         rows = rows.first_training(plan.pool_rows or rows.n_training)
@@ -287,7 +289,7 @@ def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: 
         settings = replace(settings, max_hidden=min(settings.max_hidden, most))
     elif plan.pool_rows is not None:
         rows = rows.first_training(plan.pool_rows)
-    stage = f"network-{index}{site.ending}"
+    stage = f"network-{index}"
     kept = site.checkpoint.load(stage, _nodes_form(rows.n_columns)) if site.checkpoint else None
     found = build_network(
         rows,
@@ -302,6 +304,7 @@ def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: 
     )
     if site.checkpoint and found.chosen:
         site.checkpoint.save(stage, found.chosen._asdict())
+    site.searched[index] = found
     return found
 
 

@@ -24,7 +24,7 @@ from scne.fitting._training import TrainingData
 from scne.fitting._trend import blended, learn_trend, without_trend
 from scne.fitting._weights import RELATIVE_RIDGES, SplitSystems, solve_again, solve_weights
 from scne.ncl import EnsembleSystem, OutputRows, choose
-from scne.networks import ChosenNodes, HiddenLayer, SearchRows, Uncorrelated, prepare_search, uncorrelated
+from scne.networks import BuiltNetwork, ChosenNodes, HiddenLayer, SearchRows, Uncorrelated, prepare_search, uncorrelated
 from scne.passes import ClusterRows, Engine, ThreadEngine, single_threaded_blas
 from scne.rows import (
     ArrayRows,
@@ -116,14 +116,12 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         target_scaling, held_out, line = blend.target_scaling, blend.held_out, blend.line
     few = held_out_places is not None and data.search.n_rows < FEWEST_TO_BUILD_ONCE
     if few and split is not None and plan.repeats:
-        # What was chosen without the held-out rows holds for networks that have seen them too.
+        # What was searched and chosen without the held-out rows holds for networks that are tuned on them too.
         with engine:
             members = _built(plan.networks, plan.groups, site.with_all_rows())
             system, rows = _sums(plan, data, list(map(attrgetter("layer"), members)), site)
-        again = solve_weights(
-            system, replace(settings, decorrelation=solved.decorrelation, ridge=solved.ridge), rows=rows
-        )
-        solved, split = replace(again, choice=solved.choice), None
+        fixed = replace(settings, decorrelation=solved.decorrelation, ridge=solved.ridge)
+        solved, split = replace(solve_weights(system, fixed, rows=rows), choice=solved.choice), None
 
     errors = None
     if held_out is not None:
@@ -228,7 +226,6 @@ class BuildingSite:
         Of all columns, learned on all rows; ramps on the rows of the search.
     target_scaling : ColumnScaling
     means : ndarray of shape (d,)
-        Of the columns.
     seed : int
     engine : Engine
     checkpoint : Checkpoint or None
@@ -238,8 +235,10 @@ class BuildingSite:
         Memory for the orthonormal basis of a search; one that does not fit is computed again and again.
     ramps : callable or None
         Gives the scaling with another number of ramps for each column.
+    searched : dict of int to BuiltNetwork
+        What searches have found here, before it was tuned.
     ending : str
-        Of the names under which a checkpoint keeps what is built here.
+        Of the names under which a checkpoint keeps what is tuned here.
     """
 
     rows: ArrayRows
@@ -254,6 +253,7 @@ class BuildingSite:
     precision: str = "auto"
     basis_bytes: float = BASIS_BYTES
     ramps: Callable[[int], InputScaling] | None = field(default=None, repr=False)
+    searched: dict[int, BuiltNetwork] = field(default_factory=dict, repr=False)
     ending: str = ""
     _scalings: dict[Any, InputScaling] = field(default_factory=dict, repr=False)
     _prepared: dict[Any, tuple[InputScaling, SearchRows]] = field(default_factory=dict, repr=False)
@@ -296,7 +296,7 @@ class BuildingSite:
             return self._uncorrelated[id(rows)][1]
 
     def with_all_rows(self) -> "BuildingSite":
-        """The same site, without rows that are held out."""
+        """The same site and what was searched there, without rows that are held out."""
         return replace(self, held_out_places=None, ending="-again", _scalings={}, _prepared={}, _uncorrelated={})
 
     def keep(self, stage: str, nodes: ChosenNodes) -> None:
