@@ -177,12 +177,12 @@ def test_the_rate_rises_in_a_line_and_falls_along_half_a_cosine():
 @pytest.mark.parametrize(
     ("n_rows", "epochs", "batch_rows", "steps"),
     [
-        (90, 100, 256, 90),  # one for each row
-        (256, 100, 256, 256),
-        (256, 2, 256, 200),  # but no more than a hundred for each round
+        (90, 100, 256, 45),  # one for two rows
+        (256, 100, 256, 128),
+        (256, 1, 256, 100),  # but no more than a hundred for each round
         (256, 0.001, 256, 1),
-        (257, 10, 256, 257),  # while the rounds need fewer
-        (1_000, 40, 256, 1_000),
+        (257, 10, 256, 128),  # while the rounds need fewer
+        (1_000, 40, 256, 500),
         (20_000, 10, 256, 1_000),
         (100_000, 2, 256, 781),  # then as many as the rounds need
         (30_000, 0.5, 100, 150),
@@ -195,7 +195,7 @@ def test_how_many_steps_are_taken(n_rows, epochs, batch_rows, steps):
 def test_repeated_rows_are_not_more_rows_while_they_fit_one_batch():
     rows = search_rows(20)
     repeated = SearchRows(np.repeat(rows.inputs, 5, 0), np.repeat(rows.targets, 5, 0), None, 100, 100.0, 0.0)
-    assert TuningSettings(10).n_steps(repeated) == 20
+    assert TuningSettings(10).n_steps(repeated) == 10
 
 
 def test_batches_go_through_all_rows_in_a_random_order():

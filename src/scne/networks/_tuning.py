@@ -30,8 +30,8 @@ _WARM_UP = 0.2
 # Rows on which the first output weights are solved, and their ridge for each row, for nodes that span as much as tanh.
 START_ROWS, _START_RIDGE = 4_000, 1e-4
 _WIDE, _WIDE_NUMBERS = 4_096, 1 << 21
-# Few rows need many rounds: this many steps for each epoch, but not more steps than rows.
-_STEPS_PER_EPOCH = 100
+# Few rows need many rounds: this many steps for each epoch, but not more than one for so many rows.
+_STEPS_PER_EPOCH, _ROWS_PER_STEP = 100, 2
 # Steps are short; so many times in all a listener hears of them.
 ANNOUNCED_PARTS = 50
 # Fewer different rows than these are followed too closely by what the search finds already.
@@ -48,7 +48,8 @@ class TuningSettings:
     Attributes
     ----------
     epochs : float
-        Rounds over the rows of the search; few rows get more, up to 100 steps for each, and no more steps than rows.
+        Rounds over the rows of the search; few rows get more, up to 100 steps for each, and no more than a step
+        for two rows.
     batch_rows : int
         Rows of one step; all of them when there are no more.
     input_rate, output_rate : float
@@ -62,7 +63,7 @@ class TuningSettings:
 
     def n_steps(self, rows: SearchRows) -> int:
         """Steps on some rows; rows that are repeated do not make more of them while all fit one batch."""
-        least = max(1, min(round(_STEPS_PER_EPOCH * self.epochs), rows.n_distinct))
+        least = max(1, min(round(_STEPS_PER_EPOCH * self.epochs), rows.n_distinct // _ROWS_PER_STEP))
         if rows.n_training <= self.batch_rows:
             return least
         return max(least, round(self.epochs * rows.n_training / self.batch_rows))
