@@ -1,6 +1,7 @@
 """How the hidden layer of a stochastic configuration network comes about: searched by SC-III, and then tuned or not."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from contextvars import Context, copy_context
 from dataclasses import dataclass, replace
 from functools import partial
@@ -42,6 +43,8 @@ FLOAT32_FROM_ROWS = 5_000
 ROWS_PER_TUNED_NODE = 4
 # Rows up to which a search that is followed by tuning on a device is done by the processor, without recorded kernels.
 MOST_TO_SEARCH_HERE = 20_000
+# Rows up to which two searches at a time take as long as one after the other.
+MOST_FOR_ONE_SEARCH = 5_000
 # The random streams of a network's tuning are named apart from those of its pools, whose second name is a node.
 _TUNING_STREAM = 1 << 32
 
@@ -291,17 +294,20 @@ def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: 
         rows = rows.first_training(plan.pool_rows)
     stage = f"network-{index}"
     kept = site.checkpoint.load(stage, _nodes_form(rows.n_columns)) if site.checkpoint else None
-    found = build_network(
-        rows,
-        settings,
-        site.seed,
-        index,
-        site.engine,
-        plan.basis_bytes(site),
-        f"building {name}",
-        ChosenNodes(**kept) if kept else None,
-        partial(site.keep, stage) if site.checkpoint else None,
-    )
+    # Pools on few rows are short calls, between which threads only hand the interpreter to and fro: one network at a
+    # time is searched then, while others are tuned.
+    with site.one_search if rows.n_training <= MOST_FOR_ONE_SEARCH else nullcontext():
+        found = build_network(
+            rows,
+            settings,
+            site.seed,
+            index,
+            site.engine,
+            plan.basis_bytes(site),
+            f"building {name}",
+            ChosenNodes(**kept) if kept else None,
+            partial(site.keep, stage) if site.checkpoint else None,
+        )
     if site.checkpoint and found.chosen:
         site.checkpoint.save(stage, found.chosen._asdict())
     site.searched[index] = found

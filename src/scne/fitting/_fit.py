@@ -239,6 +239,8 @@ class BuildingSite:
         What searches have found here, before it was tuned.
     ending : str
         Of the names under which a checkpoint keeps what is tuned here.
+    one_search : Lock
+        Held by a search that has the interpreter to itself.
     """
 
     rows: ArrayRows
@@ -255,6 +257,7 @@ class BuildingSite:
     ramps: Callable[[int], InputScaling] | None = field(default=None, repr=False)
     searched: dict[int, BuiltNetwork] = field(default_factory=dict, repr=False)
     ending: str = ""
+    one_search: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _scalings: dict[Any, InputScaling] = field(default_factory=dict, repr=False)
     _prepared: dict[Any, tuple[InputScaling, SearchRows]] = field(default_factory=dict, repr=False)
     _uncorrelated: dict[int, tuple[SearchRows, Uncorrelated]] = field(default_factory=dict, repr=False)

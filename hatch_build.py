@@ -1,0 +1,68 @@
+"""Compiles the kernels of `scne.networks.compiled` where there is a C compiler; without one NumPy does their work."""
+
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+FOLDER = Path("src/scne/networks/compiled")
+# No reordering of sums: what a kernel adds up in a fixed order stays in that order.
+FLAGS = ["-O3", "-std=gnu11", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=default"]
+WIDTHS = {
+    "16": "-mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mprefer-vector-width=512",
+    "8": "-mavx2 -mfma",
+    "4": "",
+}
+
+
+class CustomBuildHook(BuildHookInterface):
+    """Puts `kernels.so` beside its sources, and names the platform in the wheel's tag."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile before the files of a wheel are collected, or those of an editable installation are linked."""
+        folder = Path(self.root) / FOLDER
+        library = folder / "kernels.so"
+        library.unlink(missing_ok=True)
+        if os.environ.get("SCNE_COMPILED") == "0" or os.name != "posix":
+            return
+        try:
+            compiled(folder, library)
+        except (OSError, subprocess.CalledProcessError) as error:
+            said = getattr(error, "stderr", None) or error
+            self.app.display_warning(f"scne: no compiled kernels, NumPy does their work more slowly: {said}")
+            return
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+        build_data["artifacts"].append(f"/{FOLDER}/kernels.so")
+
+
+def compiled(folder: Path, library: Path) -> None:
+    """Compile the sources of a folder into a library; an error leaves none."""
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    if shutil.which(compiler[0]) is None:
+        compiler = ["cc"]
+    source = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.[ch]")))).hexdigest()
+    wide = platform.machine().lower() in ("x86_64", "amd64")
+    with tempfile.TemporaryDirectory() as there:
+        objects = []
+        for width, options in WIDTHS.items():
+            if wide or width == "4":
+                objects.append(f"{there}/tuning{width}.o")
+                step = [*FLAGS, *options.split(), f"-DWIDTH={width}", "-c", str(folder / "tuning.c"), "-o", objects[-1]]
+                run([*compiler, *step])
+        last = [*FLAGS, f'-DSOURCE="{source}"', "-shared", str(folder / "kernels.c"), *objects, "-lm"]
+        run([*compiler, *last, "-o", f"{there}/kernels.so"])
+        shutil.copyfile(f"{there}/kernels.so", library)
+
+
+def run(command: list[str]) -> None:
+    """Run a command whose output is shown only if it fails."""
+    subprocess.run(command, check=True, capture_output=True, text=True)

@@ -1,0 +1,6 @@
+"""What is faster compiled than in NumPy; NumPy does the same where nothing was compiled."""
+
+from scne.networks.compiled._library import Kernels, compiled_kernels
+from scne.networks.compiled._steps import CompiledSteps
+
+__all__ = ["CompiledSteps", "Kernels", "compiled_kernels"]

@@ -1,0 +1,32 @@
+/* What Python calls. The widest vectors that the processor has are chosen when the library is loaded. */
+#include "tuning.h"
+
+const char scne_source[] = SOURCE;
+
+/* Numbers of single precision that take_steps works in. */
+int64_t scne_space(int64_t n_batch, int64_t n_features, int64_t n_nodes, int64_t n_outputs, int64_t n_weights)
+{
+    return PADDED(n_batch) * (n_features + n_nodes + n_outputs + NODES_TOGETHER) + n_weights;
+}
+
+int64_t scne_width(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")
+        && __builtin_cpu_supports("avx512bw"))
+        return 16;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 8;
+#endif
+    return 4;
+}
+
+/* Narrower vectors than the widest can be asked for, to compare them. */
+void scne_take_steps(const struct tuning_task *task, int64_t width)
+{
+#if defined(__x86_64__)
+    if (width == 16) { take_steps_16(task); return; }
+    if (width == 8) { take_steps_8(task); return; }
+#endif
+    take_steps_4(task);
+}
