@@ -54,10 +54,10 @@ def compiled(folder: Path, library: Path) -> None:
     with tempfile.TemporaryDirectory() as there:
         objects = []
         for width, options in WIDTHS.items():
-            if wide or width == "4":
-                objects.append(f"{there}/tuning{width}.o")
-                step = [*FLAGS, *options.split(), f"-DWIDTH={width}", "-c", str(folder / "tuning.c"), "-o", objects[-1]]
-                run([*compiler, *step])
+            for name in ("tuning", "layer") if wide or width == "4" else ():
+                objects.append(f"{there}/{name}{width}.o")
+                step = [*FLAGS, *options.split(), f"-DWIDTH={width}", "-c", str(folder / f"{name}.c")]
+                run([*compiler, *step, "-o", objects[-1]])
         last = [*FLAGS, f'-DSOURCE="{source}"', "-shared", str(folder / "kernels.c"), *objects, "-lm"]
         run([*compiler, *last, "-o", f"{there}/kernels.so"])
         shutil.copyfile(f"{there}/kernels.so", library)

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from scne.fitting._checkpoint import Checkpoint, Form
 from scne.fitting._checks import check_input_sizes, check_target_spread
 from scne.ncl import EnsembleSystem
-from scne.networks import BuiltNetwork, HiddenLayer, each_outputs, joint_outputs, rows_at_once
+from scne.networks import (
+    BuiltNetwork,
+    HiddenLayer,
+    each_outputs,
+    is_compiled,
+    joint_outputs,
+    rows_at_once,
+    with_columns,
+)
 from scne.passes import (
     ClusterRows,
     DeviceEngine,
@@ -268,7 +276,15 @@ def mean_output(
 
     step = _prediction_rows(layers)
 
+    compiled = is_compiled(layers, inputs)
+
     def write(start: int) -> None:
+        if compiled:
+            some = np.zeros((len(inputs[start : start + step]), outputs.shape[1]))
+            for (nodes, rows), beta in zip(with_columns(layers, inputs[start : start + step]), weights, strict=True):
+                nodes.add_outputs(rows, beta, some)
+            outputs[start : start + step] = some / len(layers)
+            return
         total = 0.0
         for hidden, beta in zip(each_outputs(layers, inputs[start : start + step]), weights, strict=True):
             total = total + hidden @ beta

@@ -5,7 +5,16 @@ from scne.networks._basis import Basis, GrowingBasis
 from scne.networks._builder import build_network
 from scne.networks._built import BuiltNetwork, ChosenNodes, SearchSettings, StopReason
 from scne.networks._criteria import CRITERIA, Selection, required_share, select_candidates
-from scne.networks._layer import ACTIVATIONS, Activation, HiddenLayer, each_outputs, joint_outputs, rows_at_once
+from scne.networks._layer import (
+    ACTIVATIONS,
+    Activation,
+    HiddenLayer,
+    each_outputs,
+    is_compiled,
+    joint_outputs,
+    rows_at_once,
+    with_columns,
+)
 from scne.networks._pools import POOLS, pool_generator, sparse_pool, uniform_pool
 from scne.networks._rvfl import draw_nodes
 from scne.networks._search_rows import SearchRows, prepare_search
@@ -34,6 +43,7 @@ __all__ = [
     "build_network",
     "draw_nodes",
     "each_outputs",
+    "is_compiled",
     "joint_outputs",
     "pool_generator",
     "prepare_search",
@@ -47,4 +57,5 @@ __all__ = [
     "tunes_on_device",
     "uncorrelated",
     "uniform_pool",
+    "with_columns",
 ]

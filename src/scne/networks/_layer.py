@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 from numpy.lib import introspect
 from numpy.typing import NDArray
 
-from scne.rows import Array, InputScaling, cast, is_numpy, like, namespace_of
+from scne.networks.compiled import CompiledLayer, compiled_kernels
+from scne.rows import Array, ColumnsAndRamps, InputScaling, cast, is_numpy, like, namespace_of
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,18 @@ class HiddenLayer:
         """Columns of `outputs`: the nodes, and the inputs when they are linked directly."""
         return len(self.biases) + (len(self.columns) if self.direct_link else 0)
 
+    @cached_property
+    def compiled(self) -> CompiledLayer | None:
+        """The nodes as compiled kernels read them; None where there are none, or columns are linked directly."""
+        kernels = compiled_kernels()
+        if kernels is None or self.direct_link:
+            return None
+        return CompiledLayer(kernels, self.weights, self.biases, self.activation == "sigmoid")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Pointers of this process mean nothing elsewhere.
+        return {name: value for name, value in vars(self).items() if name != "compiled"}
+
     def outputs(self, inputs: Array) -> Array:
         """H_m of Eq. (21) for rows of the full input, shape (n, L) or (n, L + d_m), in float64."""
         return next(each_outputs([self], inputs))
@@ -180,9 +194,13 @@ def each_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str = 
 
     Columns are scaled in float64, and what follows runs in `precision`.
     """
+    if is_compiled(layers, inputs) and precision == "float64":
+        for nodes, rows in with_columns(layers, inputs):
+            yield nodes.hidden(rows)
+        return
     last: HiddenLayer | None = None
     for layer in layers:
-        if last is None or layer.scaling is not last.scaling or not np.array_equal(layer.columns, last.columns):
+        if last is None or not _same_inputs(layer, last):
             scaled = cast(layer.scaling.apply(chosen_columns(inputs, layer.columns)), precision)
             xp = namespace_of(scaled)
         nodes = xp.matmul(scaled, layer.weights if xp is np else like(layer.weights, scaled))
@@ -190,6 +208,28 @@ def each_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str = 
         outputs = ACTIVATIONS[layer.activation](nodes)
         yield xp.concat([outputs, scaled[:, : len(layer.columns)]], axis=1) if layer.direct_link else outputs
         last = layer
+
+
+def is_compiled(layers: Sequence[HiddenLayer], inputs: Array) -> bool:
+    """Whether compiled kernels have all of these layers and can read the rows."""
+    return is_numpy(inputs) and all(layer.compiled is not None for layer in layers)
+
+
+def with_columns(
+    layers: Sequence[HiddenLayer], inputs: NDArray[np.float64]
+) -> Iterator[tuple[CompiledLayer, ColumnsAndRamps]]:
+    """Compiled layers with their columns of some rows, which neighbours on the same ones share."""
+    last: HiddenLayer | None = None
+    for layer in layers:
+        if last is None or not _same_inputs(layer, last):
+            rows = layer.scaling.columns_and_ramps(inputs[:, layer.columns])
+        assert layer.compiled is not None
+        yield layer.compiled, rows
+        last = layer
+
+
+def _same_inputs(one: HiddenLayer, other: HiddenLayer) -> bool:
+    return one.scaling is other.scaling and np.array_equal(one.columns, other.columns)
 
 
 def rows_at_once(layers: Sequence[HiddenLayer]) -> int:

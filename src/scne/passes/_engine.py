@@ -10,7 +10,7 @@ import math
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -261,7 +261,8 @@ class ThreadEngine(Engine):
         results still come one by one, so neither their number nor their order depends on the threads. An iterator may
         be a stream of large blocks and is taken one at a time.
         """
-        if self._pool is None:
+        # A thread takes longer to start than the prediction of a row.
+        if self._pool is None or (isinstance(items, Sized) and len(items) <= 1):
             yield from map(kernel, items)
             return
         run_length = max(1, len(items) // (_RUNS_PER_THREAD * self.n_threads)) if isinstance(items, list) else 1

@@ -55,7 +55,7 @@ from scne.rows._row_weights import (
     learn_weight_scale,
     weight_facts,
 )
-from scne.rows._scaling import FULL_DEVIATIONS, INPUT_SCALINGS, SCALINGS, ColumnScaling, RampScaling
+from scne.rows._scaling import FULL_DEVIATIONS, INPUT_SCALINGS, SCALINGS, ColumnsAndRamps, ColumnScaling, RampScaling
 from scne.rows._scaling_learner import (
     ColumnStatistics,
     column_statistics,
@@ -138,6 +138,7 @@ __all__ = [
     "ColumnReading",
     "ColumnScaling",
     "ColumnStatistics",
+    "ColumnsAndRamps",
     "DataError",
     "DateColumns",
     "DatedScaling",

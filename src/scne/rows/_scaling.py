@@ -8,7 +8,7 @@ seen in training.
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,28 @@ INPUT_SCALINGS: tuple[str, ...] = (*SCALINGS, "min-max", "ramps", "chosen ramps"
 # Deviations from the mean up to which a column counts in full; beyond, its logarithm does. Heavy tails would
 # otherwise decide every product.
 FULL_DEVIATIONS = 3.0
+
+
+class ColumnsAndRamps(NamedTuple):
+    """What a scaling makes of some rows, before its ramps are there; arrays of NumPy, float64, contiguous.
+
+    Attributes
+    ----------
+    plain : ndarray of shape (n, c)
+        Scaled columns.
+    raw : ndarray of shape (n, c)
+        Columns from which the ramps are made.
+    sources : ndarray of int64, shape (k,)
+        The column of each ramp.
+    starts, slopes : ndarray of shape (k,)
+        A ramp is slope (x - start) - 1, between -1 and 1.
+    """
+
+    plain: NDArray[np.float64]
+    raw: NDArray[np.float64]
+    sources: NDArray[np.int64]
+    starts: NDArray[np.float64]
+    slopes: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -68,6 +90,11 @@ class ColumnScaling:
         if self.lower is not None and self.upper is not None:
             values = namespace_of(values).clip(values, like(self.lower, values), like(self.upper, values))
         return (values - like(self.shift, values)) / like(self.scale, values)
+
+    def columns_and_ramps(self, values: NDArray[np.float64]) -> ColumnsAndRamps:
+        """The same as `apply`, without ramps: there are none."""
+        plain = np.ascontiguousarray(self.apply(values))
+        return ColumnsAndRamps(plain, plain, np.empty(0, np.int64), np.empty(0), np.empty(0))
 
     def undo(self, values: Array) -> Array:
         """Map scaled rows back to the columns' own units."""
@@ -139,6 +166,12 @@ class RampScaling:
         ramps -= 1.0
         np.clip(ramps, -1.0, 1.0, out=ramps)
         return features
+
+    def columns_and_ramps(self, values: NDArray[np.float64]) -> ColumnsAndRamps:
+        """What `apply` makes of some rows, the ramps not yet computed."""
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        plain = np.ascontiguousarray(_limited(self.columns.apply(values)))
+        return ColumnsAndRamps(plain, values, self.sources.astype(np.int64), self.starts, 2.0 / self.widths)
 
     def _apply_on_device(self, values: Array) -> Array:
         xp = namespace_of(values)

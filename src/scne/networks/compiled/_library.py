@@ -42,9 +42,10 @@ def compiled_kernels() -> Kernels | None:
             stacklevel=2,
         )
         return None
-    for name in ("scne_width", "scne_space"):
-        getattr(library, name).restype = ctypes.c_int64
-    library.scne_space.argtypes = [ctypes.c_int64] * 5
-    library.scne_take_steps.argtypes = [ctypes.c_void_p, ctypes.c_int64]
-    library.scne_take_steps.restype = None
+    for name, n_arguments in (("scne_width", 0), ("scne_space", 5), ("scne_layer_space", 4)):
+        function = getattr(library, name)
+        function.restype, function.argtypes = ctypes.c_int64, [ctypes.c_int64] * n_arguments
+    for name in ("scne_take_steps", "scne_hidden_outputs"):
+        function = getattr(library, name)
+        function.restype, function.argtypes = None, [ctypes.c_void_p, ctypes.c_int64]
     return Kernels(library, int(library.scne_width()))

@@ -1,4 +1,5 @@
 /* What Python calls. The widest vectors that the processor has are chosen when the library is loaded. */
+#include "layer.h"
 #include "tuning.h"
 
 const char scne_source[] = SOURCE;
@@ -29,4 +30,19 @@ void scne_take_steps(const struct tuning_task *task, int64_t width)
     if (width == 8) { take_steps_8(task); return; }
 #endif
     take_steps_4(task);
+}
+
+/* Numbers of double precision that hidden_outputs works in. */
+int64_t scne_layer_space(int64_t n_columns, int64_t n_ramps, int64_t n_nodes, int64_t n_outputs)
+{
+    return TILE * (2 * n_columns + n_ramps + n_nodes + n_outputs);
+}
+
+void scne_hidden_outputs(const struct layer_task *task, int64_t width)
+{
+#if defined(__x86_64__)
+    if (width == 16) { hidden_outputs_16(task); return; }
+    if (width == 8) { hidden_outputs_8(task); return; }
+#endif
+    hidden_outputs_4(task);
 }

@@ -9,21 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-typedef float vec __attribute__((vector_size(4 * WIDTH), aligned(4)));
-typedef int32_t ints __attribute__((vector_size(4 * WIDTH)));
-
-static inline vec all(float x) { return x - (vec){0}; }
-static inline vec chosen(ints mask, vec a, vec b) { return (vec)((mask & (ints)a) | (~mask & (ints)b)); }
-static inline vec least(vec a, vec b) { return chosen(a < b, a, b); }
-static inline vec largest(vec a, vec b) { return chosen(a > b, a, b); }
-static inline float total(vec a)
-{
-    float parts[WIDTH];
-    memcpy(parts, &a, sizeof parts);
-    for (int half = WIDTH / 2; half; half /= 2)
-        for (int i = 0; i < half; i++) parts[i] += parts[i + half];
-    return parts[0];
-}
+#define LANES WIDTH
+typedef float real;
+typedef int32_t whole;
+#include "vectors.h"
 
 /* x P(x^2) / Q(x^2), relative error below 4e-7; beyond 9.02 the value is 1 in single precision. */
 static inline vec tanh_of(vec x)
@@ -98,63 +87,6 @@ static void add_features_of_four(
             for (int64_t k = 0; k < n; k++) sum += all(w[m][k]) * *(const vec *)(x + feature[k] * B + r);
             *(vec *)(z + m * B + r) = sum;
         }
-}
-
-/* Shuffles of two vectors, written out for each width: HALVES(h) puts next to each other the blocks of h lanes that are
-   added when WIDTH vectors are summed up at once, LOW and HIGH interleave. */
-#if WIDTH == 16
-#define FIRST8(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
-#define OTHER8(a, b) __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31)
-#define FIRST4(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27)
-#define OTHER4(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31)
-#define FIRST2(a, b) __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
-#define OTHER2(a, b) __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
-#define FIRST1(a, b) __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30)
-#define OTHER1(a, b) __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31)
-#elif WIDTH == 8
-#define FIRST4(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
-#define OTHER4(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
-#define FIRST2(a, b) __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
-#define OTHER2(a, b) __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
-#define FIRST1(a, b) __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14)
-#define OTHER1(a, b) __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15)
-#else
-#define FIRST2(a, b) __builtin_shufflevector(a, b, 0, 1, 4, 5)
-#define OTHER2(a, b) __builtin_shufflevector(a, b, 2, 3, 6, 7)
-#define FIRST1(a, b) __builtin_shufflevector(a, b, 0, 4, 2, 6)
-#define OTHER1(a, b) __builtin_shufflevector(a, b, 1, 5, 3, 7)
-#endif
-
-#define LEVEL(h) for (int i = 0; i < WIDTH; i += 2 * h) for (int j = i; j < i + h; j++) { \
-    vec one = FIRST##h(s[j], s[j + h]), two = OTHER##h(s[j], s[j + h]); s[j] = one; s[j + h] = two; }
-
-/* WIDTH x WIDTH numbers with rows and columns exchanged. */
-static inline void transpose(vec s[WIDTH])
-{
-#if WIDTH == 16
-    LEVEL(8)
-#endif
-#if WIDTH >= 8
-    LEVEL(4)
-#endif
-    LEVEL(2)
-    LEVEL(1)
-}
-
-#define SUM(h) for (int j = 0; j < h; j++) s[j] = FIRST##h(s[j], s[j + h]) + OTHER##h(s[j], s[j + h]);
-
-/* The totals of WIDTH vectors. */
-static inline vec totals(vec s[WIDTH])
-{
-#if WIDTH == 16
-    SUM(8)
-#endif
-#if WIDTH >= 8
-    SUM(4)
-#endif
-    SUM(2)
-    SUM(1)
-    return s[0];
 }
 
 /* a'b over the rows. */

@@ -2,6 +2,8 @@
 #ifndef SCNE_TUNING_H
 #define SCNE_TUNING_H
 
+#include "shared.h"
+
 #include <stdint.h>
 
 struct tuning_task {
@@ -21,9 +23,6 @@ struct tuning_task {
     float scale, input_rate, output_rate, mean_decay, square_decay, no_division_by_zero;
 };
 
-#define NODES_TOGETHER 4
-#define JOIN(a, b) a##b
-#define JOINED(a, b) JOIN(a, b)
 /* Rows of a batch are filled up with zeros to whole vectors of the widest kind. */
 #define PADDED(n) (((n) + 15) / 16 * 16)
 

@@ -1,0 +1,33 @@
+/* What a call of hidden_outputs is given; `_LayerTask` of _outputs.py has the same fields in the same order. */
+#ifndef SCNE_LAYER_H
+#define SCNE_LAYER_H
+
+#include <stdint.h>
+
+struct layer_task {
+    int64_t n_rows, n_columns, n_ramps, n_nodes, n_outputs;
+    int64_t logistic;        /* 1 / (1 + exp(-z)) in place of tanh(z) */
+    const double *plain;     /* (n, c), columns as nodes see them */
+    const double *raw;       /* (n, c), columns from which ramps are made */
+    const int64_t *sources;  /* (k), the column of each ramp */
+    const double *starts;    /* (k), where it begins to rise */
+    const double *slopes;    /* (k), two over how far it goes */
+    const int64_t *order;    /* (L), the nodes in the order of their weights */
+    const int64_t *first;    /* (L + 1), where the weights of each of them begin */
+    const int32_t *features; /* of each weight: a column, or c and more for a ramp */
+    const double *weights;
+    const double *biases;    /* (L) */
+    const double *betas;     /* (L, q), or NULL */
+    double *hidden;          /* (n, L), or NULL with betas */
+    double *outputs;         /* (n, q), to which H beta is added; NULL without betas */
+    double *space;
+};
+
+/* Rows whose features are held at a time. */
+#define TILE 64
+
+void hidden_outputs_4(const struct layer_task *task);
+void hidden_outputs_8(const struct layer_task *task);
+void hidden_outputs_16(const struct layer_task *task);
+
+#endif

@@ -1,0 +1,108 @@
+"""Hidden outputs by compiled kernels are those of NumPy, row by row, in vectors of any width."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scne import SCNERegressor
+from scne.networks import ACTIVATIONS, HiddenLayer, each_outputs, is_compiled
+from scne.networks.compiled import CompiledLayer, compiled_kernels
+from scne.rows import ColumnScaling, RampScaling
+
+KERNELS = compiled_kernels()
+WIDTHS = [width for width in (4, 8, 16) if KERNELS and width <= KERNELS.width]
+
+
+def layer_of(n_nodes, activation, n_columns=5, n_ramps=12, share=0.3, reach=1.0, seed=0):
+    """A layer on columns far from zero, of which a third of the nodes look at all features."""
+    rng = np.random.default_rng(seed)
+    plain = ColumnScaling(rng.normal(50.0, 5.0, n_columns), rng.uniform(0.5, 2.0, n_columns))
+    sources = np.sort(rng.integers(n_columns, size=n_ramps))
+    scaling = RampScaling(plain, sources, rng.normal(50.0, 5.0, n_ramps), rng.uniform(0.1, 5.0, n_ramps))
+    weights = rng.normal(0.0, reach, (n_columns + n_ramps, n_nodes))
+    weights[:, n_nodes // 3 :][rng.random(weights[:, n_nodes // 3 :].shape) > share] = 0.0
+    return HiddenLayer(np.arange(n_columns), scaling, weights, rng.normal(size=n_nodes), activation)
+
+
+def inputs_of(layer, n, seed=1):
+    return np.random.default_rng(seed).normal(50.0, 6.0, (n, len(layer.columns)))
+
+
+def by_numpy(layer, inputs):
+    z = layer.scaling.apply(inputs[:, layer.columns]) @ layer.weights + layer.biases
+    return ACTIVATIONS[layer.activation](z)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid"])
+@pytest.mark.parametrize("n_nodes", [1, 4, 7, 30])
+@pytest.mark.parametrize("n", [1, 3, 63, 64, 65, 200])
+def test_outputs_are_those_of_numpy(width, activation, n_nodes, n):
+    layer = layer_of(n_nodes, activation)
+    inputs = inputs_of(layer, n)
+    nodes = CompiledLayer(KERNELS._replace(width=width), layer.weights, layer.biases, activation == "sigmoid")
+    rows = layer.scaling.columns_and_ramps(inputs)
+    expected = by_numpy(layer, inputs)
+    np.testing.assert_allclose(nodes.hidden(rows), expected, rtol=1e-12, atol=1e-14)
+    for q in (1, 3):
+        betas = np.random.default_rng(2).standard_normal((n_nodes, q))
+        outputs = np.ones((n, q))
+        nodes.add_outputs(rows, betas, outputs)
+        np.testing.assert_allclose(outputs, 1.0 + expected @ betas, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_activations_are_precise_to_the_last_digits_everywhere(width):
+    """One node on one column is phi itself: near zero, in the tails, and far beyond them."""
+    sizes = np.concatenate([[0.0], np.geomspace(1e-300, 1e-3, 300), np.linspace(0.001, 45.0, 5_000), [700.0, 1e300]])
+    z = np.concatenate([sizes, -sizes])[:, None]
+    scaling = ColumnScaling(np.zeros(1), np.ones(1))
+    rows = scaling.columns_and_ramps(z)
+    for logistic, phi in ((False, np.tanh), (True, lambda x: 1.0 / (1.0 + np.exp(-x)))):
+        nodes = CompiledLayer(KERNELS._replace(width=width), np.ones((1, 1)), np.zeros(1), logistic)
+        with np.errstate(over="ignore"):
+            expected = phi(z.astype(np.longdouble)).astype(float)
+        got = nodes.hidden(rows)
+        # Of the logistic function, as NumPy computes it, what lies below 1e-300 may be zero.
+        np.testing.assert_allclose(got, expected, rtol=1e-15 * 4, atol=1e-300)
+        assert (np.sign(got) == np.sign(expected))[expected > 1e-300].all()
+
+
+def test_a_row_has_the_same_bits_wherever_it_stands():
+    layer = layer_of(30, "tanh")
+    inputs = inputs_of(layer, 300)
+    together = layer.outputs(inputs)
+    for start, stop in ((0, 1), (1, 3), (5, 70), (64, 300), (131, 132)):
+        assert np.array_equal(layer.outputs(inputs[start:stop]), together[start:stop])
+
+
+def test_layers_with_direct_links_are_left_to_numpy():
+    layer = layer_of(6, "tanh")
+    inputs = inputs_of(layer, 10)
+    linked = replace(layer, direct_link=True)
+    assert is_compiled([layer], inputs)
+    assert not is_compiled([layer, linked], inputs)
+    with_links = list(each_outputs([layer, linked], inputs))
+    np.testing.assert_allclose(with_links[0], by_numpy(layer, inputs), rtol=1e-12)
+    assert with_links[1].shape == (10, 11)
+
+
+def test_a_model_that_has_predicted_can_be_pickled():
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    model = SCNERegressor(effort=1, random_state=0).fit(X, X[:, 0] * X[:, 1])
+    before = model.predict(X)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), before)
+
+
+def test_a_prediction_is_that_of_the_plain_sum():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2_300, 4))
+    model = SCNERegressor(effort=1, trend="none", random_state=0).fit(X, np.sin(X[:, 0]) + X[:, 1] * X[:, 2])
+    fitted = model.fitted_
+    total = 0.0
+    for member, beta in zip(fitted.members, model.output_weights_, strict=True):
+        total = total + by_numpy(member.layer, X) @ np.reshape(beta, (len(member.layer.biases), -1))
+    expected = fitted.target_scaling.undo(total / len(fitted.members))[:, 0]
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-10, atol=1e-10)
