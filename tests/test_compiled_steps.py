@@ -69,7 +69,8 @@ def test_one_step_has_the_gradient_of_numpy(width, monkeypatch):
     rows = search_rows(600, d=19, dtype=np.float32)
     nodes = sparse_pool(pool_generator(0, 1), rows, 9, [1.0])
     monkeypatch.setattr(tuning, "NO_DIVISION_BY_ZERO", 1e3)
-    monkeypatch.setattr(tuning, "rates_at", lambda step, steps: np.ones_like(step, dtype=float))
+    monkeypatch.setattr("scne.networks._numpy_steps.NO_DIVISION_BY_ZERO", 1e3)
+    monkeypatch.setattr(tuning, "rates_at", lambda step, steps: np.ones(len(step)))
     monkeypatch.setattr(TuningSettings, "n_steps", lambda self, rows: 1)
     arguments = (rows, nodes, ACTIVATIONS["tanh"], False, TuningSettings(1, 64, input_rate=1e4))
     got = tune_nodes(*arguments, np.random.default_rng(4)) - nodes
@@ -109,7 +110,7 @@ def test_kernels_of_other_sources_are_not_used(tmp_path, monkeypatch):
         shutil.copy(path, tmp_path)
     shutil.copy(folder / "kernels.so", tmp_path)
     (tmp_path / "tuning.c").write_text((tmp_path / "tuning.c").read_text() + "\n")
-    monkeypatch.setattr("scne.networks.compiled._library._FOLDER", tmp_path)
+    monkeypatch.setattr("scne.networks.compiled._kernels._FOLDER", tmp_path)
     with pytest.warns(RuntimeWarning, match=r"kernels\.so was compiled from other sources"):
         assert compiled_kernels.__wrapped__() is None
 
@@ -118,7 +119,7 @@ def test_kernels_of_other_sources_are_not_used(tmp_path, monkeypatch):
 def test_without_kernels_numpy_takes_the_steps(content, tmp_path, monkeypatch):
     if content is not None:
         (tmp_path / "kernels.so").write_bytes(content)
-    monkeypatch.setattr("scne.networks.compiled._library._FOLDER", tmp_path)
+    monkeypatch.setattr("scne.networks.compiled._kernels._FOLDER", tmp_path)
     assert compiled_kernels.__wrapped__() is None
 
 

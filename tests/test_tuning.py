@@ -9,6 +9,7 @@ from ensembles import plain_ensemble
 
 from scne import SCNERegressor, SCNRegressor, listening
 from scne.networks import ACTIVATIONS, HiddenLayer, SearchRows, TuningSettings, pool_generator, sparse_pool, tune_nodes
+from scne.networks import _numpy_steps as numpy_steps
 from scne.networks import _tuning as tuning
 from scne.rows import ColumnScaling
 
@@ -45,17 +46,17 @@ def test_one_step_goes_along_the_gradient(activation, linked, weighted, monkeypa
     nodes = sparse_pool(pool_generator(0, 1), rows, 4, [1.0])
     seen = {}
 
-    class Watched(tuning._Adam):
+    class Watched(numpy_steps._Adam):
         def step(self, share):
             seen.setdefault("parameters", self.parameters.copy())
             seen.setdefault("gradient", self.gradient.copy())
 
-    monkeypatch.setattr(tuning, "_Adam", Watched)
+    monkeypatch.setattr(numpy_steps, "_Adam", Watched)
     tune_nodes(rows, nodes, phi, linked, TuningSettings(1), np.random.default_rng(0))
     n_links = rows.n_linked if linked else 0
 
     def loss(flat):
-        core, outputs, links = tuning._views(flat, 4, 4, n_links, 2)
+        core, outputs, links = numpy_steps._views(flat, 4, 4, n_links, 2)
         hidden = rows.inputs @ core
         phi.core(hidden)
         fitted = hidden @ outputs + rows.inputs[:, :n_links] @ links
@@ -154,7 +155,7 @@ def test_a_step_is_that_of_adam():
     start, rates = rng.standard_normal(5), rng.uniform(0.01, 0.1, 5)
     gradients, shares = rng.standard_normal((6, 5)) * [1, 1, 1e-7, 0, 100], rng.uniform(0.1, 1, 6)
     parameters, gradient = start.copy(), np.empty(5)
-    adam = tuning._Adam(parameters, gradient, rates)
+    adam = numpy_steps._Adam(parameters, gradient, rates)
     expected, mean, square = start.copy(), np.zeros(5), np.zeros(5)
     for t, (g, share) in enumerate(zip(gradients, shares, strict=True), start=1):
         gradient[:] = g
@@ -242,12 +243,12 @@ def test_a_hundred_different_rows_are_enough_to_tune_on(n, tuned):
 def test_batches_of_some_rows_run_in_single_precision(dtype, monkeypatch):
     seen = []
 
-    class Watched(tuning._Adam):
+    class Watched(numpy_steps._Adam):
         def __init__(self, parameters, gradient, rates):
             seen.append(parameters.dtype)
             super().__init__(parameters, gradient, rates)
 
-    monkeypatch.setattr(tuning, "_Adam", Watched)
+    monkeypatch.setattr(numpy_steps, "_Adam", Watched)
     monkeypatch.setattr(tuning, "compiled_kernels", lambda: None)
     rows = search_rows(256, dtype=dtype)
     nodes = sparse_pool(pool_generator(0, 1), rows, 4, [1.0])
@@ -331,12 +332,12 @@ def test_rows_that_differ_in_their_last_column_alone_are_different():
 def test_no_step_of_any_weight_is_longer_than_three_hundredths(monkeypatch, gain):
     seen = []
 
-    class Watched(tuning._Adam):
+    class Watched(numpy_steps._Adam):
         def __init__(self, parameters, gradient, rates):
             seen.append(rates)
             super().__init__(parameters, gradient, rates)
 
-    monkeypatch.setattr(tuning, "_Adam", Watched)
+    monkeypatch.setattr(numpy_steps, "_Adam", Watched)
     rows = search_rows(120)
     nodes = sparse_pool(pool_generator(0, 1), rows, 4, [1.0])
     activation = replace(ACTIVATIONS["tanh"], input_gain=gain)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scne.fitting._calibration import HeldOutOutputs, held_out_errors, held_out_outputs, kept_errors, with_trend
 from scne.fitting._checkpoint import Checkpoint
 from scne.fitting._checks import BASIS_BYTES, check_gram_fits
+from scne.fitting._engines import too_large_after_all
 from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend, HeldOutSums, RunningErrors
 from scne.fitting._matrix_free import matrix_free_system
 from scne.fitting._members import Member, draw_held_out, ensemble_system, learn_scalings
@@ -82,7 +83,10 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
     with engine:
         # Scale columns and targets, build the hidden layers (SC-III, or drawn), sum the rows: G, g, y'y of Eq. (25).
         site = open_site(plan, data, held_out_places, engine, checkpoint)
-        members = build_members(plan, site)
+        try:
+            members = build_members(plan, site)
+        except (RuntimeError, MemoryError) as error:
+            raise too_large_after_all(data, engine, error) from None
         # Scaled rows of the search, which no further network needs.
         site._prepared.clear()
         site._uncorrelated.clear()
@@ -240,7 +244,6 @@ class BuildingSite:
     ending : str
         Of the names under which a checkpoint keeps what is tuned here.
     one_search : Lock
-        Held by a search that has the interpreter to itself.
     """
 
     rows: ArrayRows

@@ -16,10 +16,8 @@ from scne.networks import (
     BuiltNetwork,
     HiddenLayer,
     each_outputs,
-    is_compiled,
     joint_outputs,
     rows_at_once,
-    with_columns,
 )
 from scne.passes import (
     ClusterRows,
@@ -240,10 +238,7 @@ def member_outputs(
 ) -> Array:
     """Every member's output in scaled target units, shape (M, n, q)."""
     if is_foreign(inputs) or engine.on_device:
-        parts = [
-            [xp_product(hidden, weights[m]) for m, hidden in enumerate(each_outputs(layers, block))]
-            for block in device_blocks(inputs, layers, engine)
-        ]
+        parts = [list(each_outputs(layers, block, betas=weights)) for block in device_blocks(inputs, layers, engine)]
         xp = namespace_of(parts[0][0])
         joined = xp.concat([xp.stack(part) for part in parts], axis=1)
         return joined if is_foreign(inputs) else to_numpy(joined)
@@ -253,8 +248,8 @@ def member_outputs(
     step = _prediction_rows(layers)
 
     def write(start: int) -> None:
-        for m, hidden in enumerate(each_outputs(layers, inputs[start : start + step])):
-            outputs[m, start : start + step] = hidden @ weights[m]
+        for m, output in enumerate(each_outputs(layers, inputs[start : start + step], betas=weights)):
+            outputs[m, start : start + step] = output
 
     engine.run(write, range(0, len(inputs), step))
     return outputs
@@ -267,8 +262,7 @@ def mean_output(
     if is_foreign(inputs) or engine.on_device:
         means = []
         for block in device_blocks(inputs, layers, engine):
-            pairs = zip(each_outputs(layers, block), weights, strict=True)
-            total = sum(xp_product(hidden, beta) for hidden, beta in pairs) / len(layers)
+            total = sum(each_outputs(layers, block, betas=weights)) / len(layers)
             # What came from this process's memory goes back there, block by block.
             means.append(total if is_foreign(inputs) else to_numpy(total))
         return namespace_of(means[0]).concat(means, axis=0)
@@ -276,27 +270,14 @@ def mean_output(
 
     step = _prediction_rows(layers)
 
-    compiled = is_compiled(layers, inputs)
-
     def write(start: int) -> None:
-        if compiled:
-            some = np.zeros((len(inputs[start : start + step]), outputs.shape[1]))
-            for (nodes, rows), beta in zip(with_columns(layers, inputs[start : start + step]), weights, strict=True):
-                nodes.add_outputs(rows, beta, some)
-            outputs[start : start + step] = some / len(layers)
-            return
         total = 0.0
-        for hidden, beta in zip(each_outputs(layers, inputs[start : start + step]), weights, strict=True):
-            total = total + hidden @ beta
+        for output in each_outputs(layers, inputs[start : start + step], betas=weights):
+            total = total + output
         outputs[start : start + step] = total / len(layers)
 
     engine.run(write, range(0, len(inputs), step))
     return outputs
-
-
-def xp_product(hidden: Array, weights: NDArray[np.float64]) -> Array:
-    """Hidden outputs times weights that live in this process's memory."""
-    return namespace_of(hidden).matmul(hidden, like(weights, hidden))
 
 
 def device_blocks(inputs: Array, layers: Sequence[HiddenLayer], engine: Engine) -> Iterator[Array]:

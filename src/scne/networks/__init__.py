@@ -10,16 +10,13 @@ from scne.networks._layer import (
     Activation,
     HiddenLayer,
     each_outputs,
-    is_compiled,
     joint_outputs,
     rows_at_once,
-    with_columns,
 )
 from scne.networks._pools import POOLS, pool_generator, sparse_pool, uniform_pool
 from scne.networks._rvfl import draw_nodes
 from scne.networks._search_rows import SearchRows, prepare_search
-from scne.networks._tuning import TuningSettings, tune_nodes
-from scne.networks._uncorrelated import Uncorrelated, uncorrelated
+from scne.networks._tuning import TuningSettings, Uncorrelated, tune_nodes, uncorrelated
 from scne.networks.gpu._basis import searches_on_device
 from scne.networks.gpu._tuning import tune_together, tunes_on_device
 
@@ -43,7 +40,6 @@ __all__ = [
     "build_network",
     "draw_nodes",
     "each_outputs",
-    "is_compiled",
     "joint_outputs",
     "pool_generator",
     "prepare_search",
@@ -57,5 +53,4 @@ __all__ = [
     "tunes_on_device",
     "uncorrelated",
     "uniform_pool",
-    "with_columns",
 ]

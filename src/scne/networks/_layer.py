@@ -189,47 +189,38 @@ class HiddenLayer:
         return next(each_outputs([self], inputs))
 
 
-def each_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str = "float64") -> Iterator[Array]:
-    """H_m of one layer after the other; neighbours that share their columns and scaling have them scaled once.
+def each_outputs(
+    layers: Sequence[HiddenLayer],
+    inputs: Array,
+    precision: str = "float64",
+    betas: Sequence[NDArray[np.float64]] | None = None,
+) -> Iterator[Array]:
+    """H_m of one layer after the other, or H_m times its output weights; neighbours on the same columns share them.
 
     Columns are scaled in float64, and what follows runs in `precision`.
     """
-    if is_compiled(layers, inputs) and precision == "float64":
-        for nodes, rows in with_columns(layers, inputs):
-            yield nodes.hidden(rows)
-        return
     last: HiddenLayer | None = None
-    for layer in layers:
-        if last is None or not _same_inputs(layer, last):
+    rows: ColumnsAndRamps | None = None
+    scaled: Array | None = None
+    here = is_numpy(inputs) and precision == "float64"
+    for m, layer in enumerate(layers):
+        beta = None if betas is None else betas[m]
+        if last is None or layer.scaling is not last.scaling or not np.array_equal(layer.columns, last.columns):
+            rows = scaled = None
+        last = layer
+        if here and layer.compiled is not None:
+            rows = rows or layer.scaling.columns_and_ramps(inputs[:, layer.columns])
+            yield layer.compiled.outputs(rows, beta)
+            continue
+        if scaled is None:
             scaled = cast(layer.scaling.apply(chosen_columns(inputs, layer.columns)), precision)
-            xp = namespace_of(scaled)
+        xp = namespace_of(scaled)
         nodes = xp.matmul(scaled, layer.weights if xp is np else like(layer.weights, scaled))
         nodes += layer.biases if xp is np else like(layer.biases, scaled)
         outputs = ACTIVATIONS[layer.activation](nodes)
-        yield xp.concat([outputs, scaled[:, : len(layer.columns)]], axis=1) if layer.direct_link else outputs
-        last = layer
-
-
-def is_compiled(layers: Sequence[HiddenLayer], inputs: Array) -> bool:
-    """Whether compiled kernels have all of these layers and can read the rows."""
-    return is_numpy(inputs) and all(layer.compiled is not None for layer in layers)
-
-
-def with_columns(
-    layers: Sequence[HiddenLayer], inputs: NDArray[np.float64]
-) -> Iterator[tuple[CompiledLayer, ColumnsAndRamps]]:
-    """Compiled layers with their columns of some rows, which neighbours on the same ones share."""
-    last: HiddenLayer | None = None
-    for layer in layers:
-        if last is None or not _same_inputs(layer, last):
-            rows = layer.scaling.columns_and_ramps(inputs[:, layer.columns])
-        assert layer.compiled is not None
-        yield layer.compiled, rows
-        last = layer
-
-
-def _same_inputs(one: HiddenLayer, other: HiddenLayer) -> bool:
-    return one.scaling is other.scaling and np.array_equal(one.columns, other.columns)
+        if layer.direct_link:
+            outputs = xp.concat([outputs, scaled[:, : len(layer.columns)]], axis=1)
+        yield outputs if beta is None else xp.matmul(outputs, beta if xp is np else like(beta, outputs))
 
 
 def rows_at_once(layers: Sequence[HiddenLayer]) -> int:

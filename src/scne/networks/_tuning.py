@@ -9,8 +9,7 @@ The output weights of this stage are thrown away: the ensemble solves for its ow
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,24 +17,31 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from scne.networks._layer import Activation
+from scne.networks._numpy_steps import (
+    ANNOUNCED_PARTS,
+    MEAN_DECAY,
+    NO_DIVISION_BY_ZERO,
+    SQUARE_DECAY,
+    StepSettings,
+    numpy_steps,
+)
 from scne.networks._search_rows import SearchRows
-from scne.networks.compiled import CompiledSteps, Kernels, compiled_kernels
+from scne.networks.compiled import CompiledSteps, compiled_kernels
 from scne.passes import announce
+from scne.rows import cast, like, namespace_of, to_numpy
 
-# Rates of Adam's two running means. The second forgets faster than is usual, because the steps are few.
-MEAN_DECAY, SQUARE_DECAY = 0.9, 0.98
-NO_DIVISION_BY_ZERO = 1e-8
-# Share of the steps during which the rate rises.
-_WARM_UP = 0.2
 # Rows on which the first output weights are solved, and their ridge for each row, for nodes that span as much as tanh.
 START_ROWS, _START_RIDGE = 4_000, 1e-4
 _WIDE, _WIDE_NUMBERS = 4_096, 1 << 21
 # Few rows need many rounds: this many steps for each epoch, but not more than one for so many rows.
 _STEPS_PER_EPOCH, _ROWS_PER_STEP = 100, 2
-# Steps are short; so many times in all a listener hears of them.
-ANNOUNCED_PARTS = 50
 # Fewer different rows than these are followed too closely by what the search finds already.
 FEWEST_TO_TUNE = 100
+# Share of the steps during which the rate rises.
+_WARM_UP = 0.2
+# What is added to the variances of a column's features before they are made equal, as a share of their mean: without it
+# the finest differences between ramps, which are mostly noise, would weigh as much as the column itself.
+_LEAST_VARIANCE = 0.1
 
 
 @dataclass(frozen=True)
@@ -104,101 +110,35 @@ def tune_nodes(
     nodes = (weights * activation.input_gain).astype(dtype)
     n_links = rows.n_linked if linked else 0
     start = first_output_weights(rows, nodes, activation, n_links)
-    rates = _Rates.of(settings, activation)
-    batches = batch_blocks(n, min(n, settings.batch_rows), settings.n_steps(rows), generator)
-    kernels = compiled_kernels()
-    if kernels and dtype == np.float32 and n > settings.batch_rows and not linked and activation.recorded_name:
-        tuned = _compiled_steps(kernels, rows, nodes, start, activation, settings, rates, batches, stage)
-    else:
-        tuned = _numpy_steps(rows, nodes, start, activation, settings, rates, batches, stage)
-    return tuned.astype(np.float64) / activation.input_gain
-
-
-class _Rates(NamedTuple):
-    """Largest steps of weights between inputs and nodes, and between outputs and nodes."""
-
-    nodes: float
-    outputs: float
-
-    @classmethod
-    def of(cls, settings: TuningSettings, activation: Activation) -> "_Rates":
-        """The same change of the output for every activation."""
-        return cls(settings.input_rate * abs(activation.input_gain), settings.output_rate * 2.0 / activation.span)
-
-
-def _numpy_steps(
-    rows: SearchRows,
-    nodes: np.ndarray,
-    start: NDArray[np.float64],
-    activation: Activation,
-    settings: TuningSettings,
-    rates: _Rates,
-    batches: Iterator[NDArray[np.intp]],
-    stage: str,
-) -> np.ndarray:
-    """Nodes (d + 1, L) for the core of the activation, after all steps from them and from output weights `start`."""
-    n, dtype, (d, n_nodes) = rows.n_training, nodes.dtype, nodes.shape
-    inputs = np.ascontiguousarray(rows.inputs[:n], dtype=dtype)
-    targets = rows.targets[:n].astype(dtype)
-    root_weights = None if rows.root_weights is None else rows.root_weights[:n, None].astype(dtype)
-    q = targets.shape[1]
-    n_links = len(start) - n_nodes
-    parameters = np.concatenate([nodes.ravel(), start.ravel().astype(dtype)])
-    gradient, each_rate = np.empty_like(parameters), np.full(len(parameters), settings.output_rate, dtype=dtype)
-    node_rates, output_rates, _ = _views(each_rate, d, n_nodes, n_links, q)
-    node_rates[...] = np.where(nodes != 0.0, rates.nodes, 0.0)
-    output_rates[...] = rates.outputs
-    nodes, outputs, links = _views(parameters, d, n_nodes, n_links, q)
-    node_gradient, output_gradient, link_gradient = _views(gradient, d, n_nodes, n_links, q)
-
-    adam = _Adam(parameters, gradient, each_rate)
-    batch = min(n, settings.batch_rows)
-    steps = settings.n_steps(rows)
-    hidden = np.empty((batch, n_nodes), dtype=dtype)
-    backward = np.empty((batch, n_nodes), dtype=dtype)
-    scale = dtype.type(_gradient_scale(rows, batch))
-    for step, places in enumerate(chain.from_iterable(batches)):
-        chosen: NDArray[np.intp] | slice = places if batch < n else slice(None)
-        x, roots = inputs[chosen], None if root_weights is None else root_weights[chosen]
-        np.matmul(x, nodes, out=hidden)
-        activation.core(hidden)
-        error = hidden @ outputs
-        if n_links:
-            error += x[:, :n_links] @ links
-        if roots is not None:
-            error *= roots
-        error -= targets[chosen]
-        if roots is not None:
-            error *= roots
-        error *= scale
-        np.matmul(hidden.T, error, out=output_gradient)
-        if n_links:
-            np.matmul(x[:, :n_links].T, error, out=link_gradient)
-        activation.core_slope(hidden)
-        # With one output it is an outer product, for which BLAS takes three times as long.
-        (np.multiply if q == 1 else np.matmul)(error, outputs.T, out=backward)
-        backward *= hidden
-        np.matmul(x.T, backward, out=node_gradient)
-        adam.step(float(rates_at(step, steps)))
-        done = (step + 1) * ANNOUNCED_PARTS // steps
-        if done > step * ANNOUNCED_PARTS // steps and announce(stage, done, ANNOUNCED_PARTS):
-            break
-    return nodes
+    batch, n_steps = min(n, settings.batch_rows), settings.n_steps(rows)
+    # The same change of the output for every activation; two over the weight that an average batch has makes the
+    # gradient that of a mean of squares.
+    step = StepSettings(
+        rates_at(np.arange(n_steps), n_steps),
+        settings.input_rate * abs(activation.input_gain),
+        settings.output_rate * 2.0 / activation.span,
+        settings.output_rate,
+        2.0 * n / (batch * rows.training_weight),
+    )
+    take_steps = numpy_steps
+    if compiled_kernels() and batch < n and not linked and activation.recorded_name:
+        take_steps = _compiled_steps
+    batches = batch_blocks(n, batch, n_steps, generator)
+    return take_steps(rows, nodes, start, activation, step, batches, stage).astype(np.float64) / activation.input_gain
 
 
 def _compiled_steps(
-    kernels: Kernels,
     rows: SearchRows,
     nodes: np.ndarray,
     start: NDArray[np.float64],
     activation: Activation,
-    settings: TuningSettings,
-    rates: _Rates,
+    settings: StepSettings,
     batches: Iterator[NDArray[np.intp]],
     stage: str,
 ) -> np.ndarray:
     """The same by kernels, which look at the weights of a node that are not zero alone."""
-    n, steps = rows.n_training, settings.n_steps(rows)
+    n, steps, kernels = rows.n_training, len(settings.shares), compiled_kernels()
+    assert kernels is not None
     network = CompiledSteps(
         kernels,
         rows.inputs[:n].astype(np.float32, copy=False),
@@ -208,16 +148,16 @@ def _compiled_steps(
         start,
         activation.recorded_name == "logistic",
         {
-            "scale": _gradient_scale(rows, settings.batch_rows),
-            "input_rate": rates.nodes,
-            "output_rate": rates.outputs,
+            "scale": settings.scale,
+            "input_rate": settings.input_rate,
+            "output_rate": settings.output_rate,
             "mean_decay": MEAN_DECAY,
             "square_decay": SQUARE_DECAY,
             "no_division_by_zero": NO_DIVISION_BY_ZERO,
         },
     )
     taken = np.arange(1, steps + 1)
-    moves = (rates_at(taken - 1, steps) / (1.0 - MEAN_DECAY**taken)).astype(np.float32)
+    moves = (settings.shares / (1.0 - MEAN_DECAY**taken)).astype(np.float32)
     roots = (1.0 / np.sqrt(1.0 - SQUARE_DECAY**taken)).astype(np.float32)
     first, waiting = 0, []
     for block in batches:
@@ -233,9 +173,75 @@ def _compiled_steps(
     return network.nodes()
 
 
-def _gradient_scale(rows: SearchRows, batch: int) -> float:
-    """Two over the weight that an average batch has: the gradient of a mean of squares."""
-    return 2.0 * rows.n_training / (batch * rows.training_weight)
+class Uncorrelated(NamedTuple):
+    """Rows whose features are uncorrelated within each column, and nodes on the way to them and back.
+
+    The ramps of a column rise one after the other, so that neighbours say nearly the same, and steps along the gradient
+    of one undo those of the other. Steps on features of equal variance that are uncorrelated within each column see
+    fine differences as large as coarse ones. A node that does not look at a column has no weight for it either way.
+
+    Attributes
+    ----------
+    rows : SearchRows
+        The training rows; their features stand column by column.
+    places : list of ndarray of int
+        Features of each column.
+    means : ndarray of shape (d,)
+    forward, backward : list of ndarray of shape (k, k)
+        Symmetric maps of a column's features, and their inverses.
+    """
+
+    rows: SearchRows
+    places: list[NDArray[np.intp]]
+    means: NDArray[np.float64]
+    forward: list[NDArray[np.float64]]
+    backward: list[NDArray[np.float64]]
+
+    def nodes_on(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Nodes (d + 1, L) on the rows as they are, for these rows."""
+        parts = []
+        for at, back in zip(self.places, self.backward, strict=True):
+            parts.append(back @ weights[at])
+        return np.vstack([*parts, weights[-1] + self.means @ weights[:-1]])
+
+    def nodes_off(self, nodes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Nodes (d + 1, L) on these rows, for the rows as they were."""
+        weights, first = np.empty_like(nodes), 0
+        for at, there in zip(self.places, self.forward, strict=True):
+            weights[at] = there @ nodes[first : first + len(at)]
+            first += len(at)
+        weights[-1] = nodes[-1] - self.means @ weights[:-1]
+        return weights
+
+
+def uncorrelated(rows: SearchRows) -> Uncorrelated:
+    """The training rows with features that are uncorrelated within each column, on the device of the rows.
+
+    With the covariance V diag(v) V' of a column's features, they are multiplied by V diag(v + c)^(-1/2) V' (ZCA), c
+    being a tenth of the mean of v.
+    """
+    n, xp = rows.n_training, namespace_of(rows.inputs)
+    inputs, dtype = rows.inputs[:n], str(rows.inputs.dtype).rpartition(".")[2]
+    roots = None if rows.root_weights is None else rows.root_weights[:n]
+    shares = 1.0 / n if roots is None else cast(roots[:, None], "float64") ** 2 / rows.training_weight
+    means, parts = np.zeros(rows.n_columns), []
+    places, forward, backward = [], [], []
+    for column in range(int(rows.feature_places.max()) + 1):
+        at = np.flatnonzero(rows.feature_places == column)
+        block = cast(xp.take(inputs, like(at, inputs, xp.int64), axis=1), "float64")
+        mean = to_numpy(xp.sum(block * shares, axis=0))
+        block = block - like(mean, block)
+        variances, axes = np.linalg.eigh(to_numpy((block * shares).T @ block))
+        variances = np.maximum(variances, 0.0)
+        spread = np.sqrt(variances + _LEAST_VARIANCE * variances.mean()) if variances.any() else np.ones(len(at))
+        means[at] = mean
+        places.append(at)
+        forward.append(axes / spread @ axes.T)
+        backward.append(axes * spread @ axes.T)
+        parts.append(cast(block @ like(forward[-1], block), dtype))
+    changed = xp.concat([*parts, inputs[:, -1:]], axis=1)
+    there = replace(rows, inputs=changed, targets=rows.targets[:n], root_weights=roots, keys=rows._keys)
+    return Uncorrelated(there, places, means, forward, backward)
 
 
 def batch_blocks(n: int, batch: int, steps: int, generator: np.random.Generator) -> Iterator[NDArray[np.intp]]:
@@ -253,16 +259,6 @@ def rates_at(step: NDArray[np.intp] | int, steps: int) -> NDArray[np.float64]:
     """Shares of the full rate: up in a line, then down along half a cosine."""
     rising = np.minimum(1.0, (step + 1) / (_WARM_UP * steps))
     return rising * 0.5 * (1.0 + np.cos(np.pi * step / steps))
-
-
-def _views(flat: np.ndarray, d: int, n_nodes: int, n_links: int, q: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Input weights (d, L), output weights (L, q) and direct ones (n_links, q) as parts of one vector."""
-    first, second = d * n_nodes, d * n_nodes + n_nodes * q
-    return (
-        flat[:first].reshape(d, n_nodes),
-        flat[first:second].reshape(n_nodes, q),
-        flat[second:].reshape(n_links, q),
-    )
 
 
 def first_output_weights(
@@ -293,33 +289,3 @@ def start_solution(
     gram[np.diag_indices_from(gram)] += _START_RIDGE * weight * (activation.span / 2.0) ** 2
     weights: NDArray[np.float64] = cho_solve(cho_factor(gram), moments)
     return weights
-
-
-class _Adam:
-    """Steps along the gradient, each weight by its rate over the root mean square of its own recent gradients."""
-
-    def __init__(self, parameters: np.ndarray, gradient: np.ndarray, rates: np.ndarray) -> None:
-        self.parameters, self.gradient, self.rates = parameters, gradient, rates
-        self.mean, self.square = np.zeros_like(parameters), np.zeros_like(parameters)
-        self.move = np.empty_like(parameters)
-        self.taken = 0
-
-    def step(self, share: float) -> None:
-        """One step, at a share of the rates."""
-        self.taken += 1
-        move = self.move
-        np.subtract(self.gradient, self.mean, out=move)
-        move *= 1.0 - MEAN_DECAY
-        self.mean += move
-        np.multiply(self.gradient, self.gradient, out=move)
-        move -= self.square
-        move *= 1.0 - SQUARE_DECAY
-        self.square += move
-        np.sqrt(self.square, out=move)
-        # Both means start at zero; dividing by what has been counted so far makes up for it.
-        move *= 1.0 / np.sqrt(1.0 - SQUARE_DECAY**self.taken)
-        move += NO_DIVISION_BY_ZERO
-        np.divide(self.mean, move, out=move)
-        move *= self.rates
-        move *= share / (1.0 - MEAN_DECAY**self.taken)
-        self.parameters -= move

@@ -1,7 +1,5 @@
 """What is faster compiled than in NumPy; NumPy does the same where nothing was compiled."""
 
-from scne.networks.compiled._library import Kernels, compiled_kernels
-from scne.networks.compiled._outputs import CompiledLayer
-from scne.networks.compiled._steps import CompiledSteps
+from scne.networks.compiled._kernels import CompiledLayer, CompiledSteps, Kernels, compiled_kernels
 
 __all__ = ["CompiledLayer", "CompiledSteps", "Kernels", "compiled_kernels"]

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from scne.networks._tuning import MEAN_DECAY, NO_DIVISION_BY_ZERO, SQUARE_DECAY
+from scne.networks._numpy_steps import MEAN_DECAY, NO_DIVISION_BY_ZERO, SQUARE_DECAY
 from scne.networks.gpu._tuning_layout import DeviceNetworks, DeviceRows
 
 if TYPE_CHECKING:

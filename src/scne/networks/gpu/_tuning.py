@@ -20,16 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.networks._layer import Activation
+from scne.networks._numpy_steps import ANNOUNCED_PARTS, MEAN_DECAY, NO_DIVISION_BY_ZERO, SQUARE_DECAY
 from scne.networks._search_rows import SearchRows
-from scne.networks._tuning import (
-    ANNOUNCED_PARTS,
-    FEWEST_TO_TUNE,
-    MEAN_DECAY,
-    NO_DIVISION_BY_ZERO,
-    SQUARE_DECAY,
-    TuningSettings,
-    batch_blocks,
-)
+from scne.networks._tuning import FEWEST_TO_TUNE, TuningSettings, batch_blocks
 from scne.networks.gpu._fused import runs_kernels
 from scne.networks.gpu._torch_steps import TorchSteps
 from scne.networks.gpu._tuning_layout import DeviceNetworks, DeviceRows, laid_out, starts_on_device

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.networks._layer import Activation
+from scne.networks._numpy_steps import MEAN_DECAY, SQUARE_DECAY
 from scne.networks._search_rows import SearchRows
-from scne.networks._tuning import MEAN_DECAY, SQUARE_DECAY, START_ROWS, TuningSettings, rates_at, start_solution
+from scne.networks._tuning import START_ROWS, TuningSettings, rates_at, start_solution
 from scne.rows import cast, to_numpy
 
 if TYPE_CHECKING:
