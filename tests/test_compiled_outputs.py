@@ -76,15 +76,26 @@ def test_a_row_has_the_same_bits_wherever_it_stands():
         assert np.array_equal(layer.outputs(inputs[start:stop]), together[start:stop])
 
 
-def test_layers_with_direct_links_are_left_to_numpy():
+@pytest.mark.parametrize("n_nodes", [0, 6])
+def test_direct_links_follow_the_nodes(n_nodes):
+    """A trend is a layer of direct links without a node."""
+    layer = replace(layer_of(n_nodes, "tanh"), direct_link=True)
+    inputs = inputs_of(layer, 70)
+    expected = np.hstack([by_numpy(layer, inputs), layer.scaling.apply(inputs)[:, :5]])
+    np.testing.assert_allclose(layer.outputs(inputs), expected, rtol=1e-12, atol=1e-14)
+    betas = np.random.default_rng(3).standard_normal((n_nodes + 5, 2))
+    (product,) = each_outputs([layer], inputs, betas=[betas])
+    np.testing.assert_allclose(product, expected @ betas, rtol=1e-11, atol=1e-11)
+
+
+def test_neighbours_share_columns_only_if_these_are_the_same():
     layer = layer_of(6, "tanh")
-    inputs = inputs_of(layer, 10)
-    linked = replace(layer, direct_link=True)
-    assert layer.compiled is not None
-    assert linked.compiled is None
-    with_links = list(each_outputs([layer, linked], inputs))
-    np.testing.assert_allclose(with_links[0], by_numpy(layer, inputs), rtol=1e-12)
-    assert with_links[1].shape == (10, 11)
+    other = replace(layer_of(4, "tanh", seed=5), columns=np.array([4, 3, 2, 1, 0]))
+    moved = replace(layer, columns=other.columns)
+    inputs = inputs_of(layer, 20)
+    for together in ([layer, other, layer], [layer, moved, moved]):
+        for one, outputs in zip(together, each_outputs(together, inputs), strict=True):
+            np.testing.assert_allclose(outputs, by_numpy(one, inputs), rtol=1e-12, atol=1e-14)
 
 
 def test_a_model_that_has_predicted_can_be_pickled():

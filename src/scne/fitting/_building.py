@@ -47,8 +47,6 @@ MOST_TO_SEARCH_HERE = 20_000
 MOST_FOR_ONE_SEARCH = 5_000
 # The random streams of a network's tuning are named apart from those of its pools, whose second name is a node.
 _TUNING_STREAM = 1 << 32
-
-
 # Kinds of networks are tried from so many rows on: held-out shares of fewer choose by chance.
 FEWEST_TO_CHOOSE = 2_000
 # Networks that are tuned for so many rounds are worth building twice where rows are few.
@@ -294,8 +292,7 @@ def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: 
         rows = rows.first_training(plan.pool_rows)
     stage = f"network-{index}"
     kept = site.checkpoint.load(stage, _nodes_form(rows.n_columns)) if site.checkpoint else None
-    # Pools on few rows are short calls, between which threads only hand the interpreter to and fro: one network at a
-    # time is searched then, while others are tuned.
+    # Pools on few rows are short calls: two searches would only hand the interpreter to and fro.
     with site.one_search if rows.n_training <= MOST_FOR_ONE_SEARCH else nullcontext():
         found = build_network(
             rows,
@@ -348,9 +345,6 @@ def _nodes_form(n_columns: int) -> dict[str, Form]:
 def _kept_weights(site: "BuildingSite", index: int, found: BuiltNetwork) -> NDArray[np.float64] | None:
     """The tuned weights (d + 1, L) of a network, where a checkpoint has them."""
     shape = found.weights.shape[0] + 1, found.weights.shape[1]
-    kept = (
-        site.checkpoint.load(f"tuned-{index}{site.ending}", {"weights": ("float64", *shape)})
-        if site.checkpoint
-        else None
-    )
+    form: dict[str, Form] = {"weights": ("float64", *shape)}
+    kept = site.checkpoint.load(f"tuned-{index}{site.ending}", form) if site.checkpoint else None
     return None if kept is None else kept["weights"]

@@ -63,9 +63,8 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         Opened and closed here.
     checkpoint : Checkpoint or None
     """
-    sizes = []
-    for network, group in zip(plan.networks, plan.groups, strict=True):
-        sizes.append(network.largest_layer(len(group.columns)))
+    pairs = zip(plan.networks, plan.groups, strict=True)
+    sizes = [network.largest_layer(len(group.columns)) for network, group in pairs]
     check_gram_fits(sizes, plan.weights.matrix_free)
     # Hold rows out of the search, to choose the number of nodes, lambda and the ridges on, and to calibrate with.
     held_out_places = None
@@ -205,9 +204,7 @@ def _built(
             together = network.build_together(some, site, index) if site.engine.on_device else None
             members += together or [network.build(group, index + place, site) for place, group in enumerate(some)]
         return tuple(members)
-    alone = replace(site, engine=ThreadEngine(1))
-
-    tasks = []
+    alone, tasks = replace(site, engine=ThreadEngine(1)), []
     for place, (network, group) in enumerate(zip(networks, groups, strict=True), first):
         # Whoever listens to this thread's progress listens to that of the others too.
         tasks.append(partial(copy_context().run, network.build, group, place, alone))
@@ -236,7 +233,7 @@ class BuildingSite:
     precision : str
         Of the search.
     basis_bytes : float
-        Memory for the orthonormal basis of a search; one that does not fit is computed again and again.
+        Memory for the orthonormal basis of a search.
     ramps : callable or None
         Gives the scaling with another number of ramps for each column.
     searched : dict of int to BuiltNetwork

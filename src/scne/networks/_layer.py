@@ -174,11 +174,11 @@ class HiddenLayer:
 
     @cached_property
     def compiled(self) -> CompiledLayer | None:
-        """The nodes as compiled kernels read them; None where there are none, or columns are linked directly."""
+        """The nodes as compiled kernels read them; None where nothing was compiled."""
         kernels = compiled_kernels()
-        if kernels is None or self.direct_link:
+        if kernels is None:
             return None
-        return CompiledLayer(kernels, self.weights, self.biases, self.activation == "sigmoid")
+        return CompiledLayer(kernels, self.weights, self.biases, self.activation == "sigmoid", self.direct_link)
 
     def __getstate__(self) -> dict[str, Any]:
         # Pointers of this process mean nothing elsewhere.

@@ -61,9 +61,7 @@ def compiled_kernels() -> Kernels | None:
     return Kernels(library, int(library.scne_width()))
 
 
-def _fields(
-    integers: Sequence[str], arrays: Sequence[str], numbers: Sequence[str] = ()
-) -> list[tuple[str, type[Any]]]:
+def _fields(integers: Sequence[str], arrays: Sequence[str], numbers: Sequence[str] = ()) -> list[tuple[str, type[Any]]]:
     """Fields of a structure, in the order of the header: integers, pointers, numbers of single precision."""
     kinds = (ctypes.c_int64, integers), (ctypes.c_void_p, arrays), (ctypes.c_float, numbers)
     return [(name, kind) for kind, names in kinds for name in names]
@@ -182,17 +180,27 @@ class CompiledLayer:
     biases : ndarray of shape (L,)
     logistic : bool
         1 / (1 + exp(-z)) in the place of tanh.
+    linked : bool
+        Whether scaled columns follow the nodes as further outputs.
     """
 
     def __init__(
-        self, kernels: Kernels, weights: NDArray[np.float64], biases: NDArray[np.float64], logistic: bool
+        self,
+        kernels: Kernels,
+        weights: NDArray[np.float64],
+        biases: NDArray[np.float64],
+        logistic: bool,
+        linked: bool = False,
     ) -> None:
-        self.kernels, self.logistic, self.sparse = kernels, logistic, SparseNodes(weights)
+        self.kernels, self.logistic, self.linked, self.sparse = kernels, logistic, linked, SparseNodes(weights)
         self.weights = np.ascontiguousarray(self.sparse.weights, dtype=np.float64)
         self.biases = np.ascontiguousarray(biases, dtype=np.float64)
 
     def outputs(self, rows: ColumnsAndRamps, betas: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """H of some rows, shape (n, L); with `betas` (L, q) the product H beta, and H is never there as a whole."""
+        """H of some rows, shape (n, L), or with links (n, L + c).
+
+        With `betas`, one row for each output, the product H beta, and H is never there as a whole.
+        """
         library, (n_rows, n_columns), n_nodes = self.kernels.library, rows.plain.shape, len(self.biases)
         q = 0 if betas is None else betas.shape[1]
         result = np.empty((n_rows, n_nodes)) if betas is None else np.zeros((n_rows, q))
@@ -209,4 +217,6 @@ class CompiledLayer:
             betas = np.ascontiguousarray(betas, dtype=np.float64)
             task.betas, task.outputs = betas.ctypes.data, result.ctypes.data
         library.scne_hidden_outputs(ctypes.byref(task), self.kernels.width)
-        return result
+        if not self.linked:
+            return result
+        return np.hstack([result, rows.plain]) if betas is None else result + rows.plain @ betas[n_nodes:]
