@@ -26,6 +26,8 @@ from scne.rows import Array, cast, device_of, is_numpy, like, namespace_of, to_n
 # its norm they stay below some thirty units of rounding; where it keeps less, a second projection is needed, and enough
 # ("twice is enough", Kahan and Parlett).
 PROJECT_AGAIN_BELOW = 1e-3
+# Rows that are scored in one stripe.
+FEW_ROWS = 4_096
 
 
 class Basis(Protocol):
@@ -160,6 +162,9 @@ class GrowingBasis(Basis):
         self._weights = np.zeros((rows.n_columns + 1, capacity))
         # Candidates are scored in narrow stripes, which a pool's outputs multiply; single vectors go in wider ones.
         narrow = engine.stripe_rows(rows.n_training, 2_000)
+        if rows.n_training <= FEW_ROWS:
+            # Outputs of a pool fit the cache as a whole, and a call costs as much as its arithmetic.
+            narrow = rows.n_training
         self._training = rows.stripes(narrow)[: -(-rows.n_training // narrow)]
         wide = 1 if engine.on_device else 4
         self._stripes = rows.stripes(wide * engine.stripe_rows(rows.n_training, 8 * capacity))

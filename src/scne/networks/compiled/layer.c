@@ -1,4 +1,4 @@
-/* Outputs of a hidden layer in double precision, from columns: ramps are made for 64 rows at a time, in the cache, and of
+/* Outputs of a hidden layer in double precision, from columns: ramps are made for some rows at a time, in the cache, and of
    every node only the weights that are not zero are looked at. A row's outputs do not depend on the rows beside it. */
 #include "layer.h"
 #include "shared.h"
@@ -74,8 +74,8 @@ static void fill(const struct layer_task *t, int64_t from, int64_t n, int64_t ve
 }
 
 /* Vectors of rows that are summed up at a time, of nodes that go together. */
-#define VECTORS_OF_ONE 8
-#define VECTORS_OF_FOUR 4
+#define VECTORS_OF_ONE 4
+#define VECTORS_OF_FOUR 2
 
 /* phi(w'x + b) of `nodes` nodes on the same features, for `vectors` vectors of rows; both are constants where it is used. */
 static inline __attribute__((always_inline)) void some_outputs(

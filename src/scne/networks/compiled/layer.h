@@ -24,7 +24,7 @@ struct layer_task {
 };
 
 /* Rows whose features are held at a time. */
-#define TILE 64
+#define TILE 32
 
 void hidden_outputs_4(const struct layer_task *task);
 void hidden_outputs_8(const struct layer_task *task);
