@@ -225,11 +225,7 @@ class BuildingSite:
         Rows of `rows` that are held out.
     scaling : ColumnScaling, RampScaling or DatedScaling
         Of all columns, learned on all rows; ramps on the rows of the search.
-    target_scaling : ColumnScaling
-    means : ndarray of shape (d,)
-    seed : int
-    engine : Engine
-    checkpoint : Checkpoint or None
+    target_scaling, means, seed, engine, checkpoint
     precision : str
         Of the search.
     basis_bytes : float
