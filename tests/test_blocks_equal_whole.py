@@ -2,6 +2,7 @@
 
 import threading
 import time
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 from scne.fitting._matrix_free import matrix_free_system
 from scne.fitting._members import ensemble_system, member_outputs
 from scne.ncl import BlockGaussSeidel, BlockJacobi, Status
+from scne.ncl._coefficients import balance
+from scne.ncl._factors import factor_blocks
+from scne.ncl._gauss_seidel import _iterates
 from scne.networks import ACTIVATIONS, HiddenLayer, joint_outputs
 from scne.passes import PoolBlock, PoolSums, SystemSums, ThreadEngine, added, score_pool, stripe_rows, system_sums
 from scne.rows import ArrayRows, ColumnScaling, ColumnStatistics, RowBlock, column_statistics, learn_scaling
@@ -284,6 +288,19 @@ def test_gauss_seidel_without_a_matrix_takes_the_steps_that_it_takes_with_one(fr
             np.testing.assert_allclose(free.weights_history, dense.weights_history, rtol=1e-8, atol=1e-10)
             np.testing.assert_allclose(free.error_history, dense.error_history, rtol=1e-9)
             assert (free.status, free.n_iter) == (dense.status, dense.n_iter)
+
+
+def test_steps_of_gauss_seidel_are_as_long_with_a_running_total(free_problem):
+    rows, layers, scaling = free_problem
+    ridge = np.array([1e3, 3e3])
+    with ThreadEngine(2) as engine:
+        systems = ensemble_system(rows, layers, scaling, engine), matrix_free_system(rows, layers, scaling, engine)
+        lengths = []
+        for system in systems:
+            iterates = _iterates(system, factor_blocks(system, ridge), balance(system, 0.9), ridge)
+            lengths.append([iterate.step for iterate in islice(iterates, 5)])
+    assert systems[1].running_total is not None
+    np.testing.assert_allclose(lengths[1], lengths[0], rtol=1e-6)
 
 
 def test_gauss_seidel_stops_at_the_same_standstill_with_a_running_total(free_problem):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from test_tuning import search_rows, solved_error
 
-from scne import SCNERegressor
+from scne import SCNERegressor, listening
 from scne.networks import ACTIVATIONS, TuningSettings, compiled, pool_generator, sparse_pool, tune_nodes
 from scne.networks import _tuning as tuning
 from scne.networks.compiled import compiled_kernels
@@ -95,6 +95,20 @@ def test_tuned_nodes_fit_as_well_as_those_of_numpy(width, monkeypatch):
     for nodes in (tune_nodes(*arguments, np.random.default_rng(4)), by_numpy(monkeypatch, *arguments)):
         errors.append(solved_error(rows, nodes, ACTIVATIONS["tanh"], False))
     assert errors[0] < 1.1 * errors[1]
+
+
+@pytest.mark.parametrize(
+    ("batch_rows", "epochs", "parts"),
+    [(100, 200 / 1.2, range(1, 51)), (2, 5, [10, 20, 30, 40, 50])],
+    ids=["one step in a pass over the rows", "sixty steps"],
+)
+def test_a_listener_hears_of_fifty_parts_at_most(batch_rows, epochs, parts):
+    rows, heard = search_rows(120, dtype=np.float32), []
+    nodes = sparse_pool(pool_generator(0, 1), rows, 4, [1.0])
+    settings = TuningSettings(epochs, batch_rows)
+    with listening(heard.append):
+        tune_nodes(rows, nodes, ACTIVATIONS["tanh"], False, settings, np.random.default_rng(0), "tuning A")
+    assert [(step.stage, step.done, step.total) for step in heard] == [("tuning A", part, 50) for part in parts]
 
 
 def test_a_fit_is_the_same_on_one_thread_and_on_two():

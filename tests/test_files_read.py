@@ -81,6 +81,30 @@ def test_a_range_of_rows(written, start, stop):
     assert found == whole["id"].to_pylist()[start:stop]
 
 
+@pytest.mark.parametrize("start", [3, 4, 7])
+def test_no_piece_is_empty_where_files_of_unknown_length_are_read_from_a_row_on(tmp_path, start):
+    for number in range(2):
+        csv.write_csv(table(6), str(tmp_path / f"{number}.csv"))
+    files = open_rows(tmp_path, target="y", keys="id")
+    pieces = list(files._stored.chunks(pa.schema([("y", pa.float64())]), 2, start))
+    assert min(map(len, pieces)) > 0
+    assert sum(map(len, pieces)) == 12 - start
+
+
+@pytest.mark.parametrize("start", [10, 15])
+def test_row_groups_before_the_first_row_are_not_read(tmp_path, start):
+    path, rows = tmp_path / "a.parquet", pa.table({"x": np.arange(20.0), "y": np.arange(20.0)})
+    pq.write_table(rows, path, row_group_size=10, compression="gzip", use_dictionary=False)
+    column = pq.read_metadata(path).row_group(0).column(1)
+    content, first = bytearray(path.read_bytes()), column.data_page_offset
+    content[first : first + column.total_compressed_size] = b"\xff" * column.total_compressed_size
+    path.write_bytes(content)
+    files = open_rows(path, target="y")
+    assert np.concatenate([batch["y"] for batch in files.batches(["y"], 5, start)]).tolist() == list(range(start, 20))
+    with pytest.raises(DataError, match="corrupt"):
+        list(files.batches(["y"], 5))
+
+
 def test_columns_are_read_in_the_order_asked_for(written):
     path, whole = written
     batch = next(open_rows(path, target="y", keys="id").batches(["y", "PM2.5", "a_1"], 100))

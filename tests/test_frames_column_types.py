@@ -11,6 +11,7 @@ import pyarrow.feather
 import pytest
 
 from scne import RVFLRegressor, load, open_rows
+from scne.rows._frames import frame_table
 
 N = 40
 NUMBERS = np.random.default_rng(0).standard_normal(N)
@@ -94,6 +95,29 @@ TAKEN = {
     "date64": lambda: arrow(pa.array(DAYS).cast(pa.date64())),
     "time32": lambda: arrow(HOURS, pa.time32("s")),
 }
+
+
+SPARSE = {
+    "numbers with gaps": np.where(CODES == 0, np.nan, NUMBERS),
+    "whole numbers": CODES,
+    "true and false": CODES > 3,
+    "texts": TEXTS.astype(object),
+}
+
+
+@pytest.mark.parametrize("values", SPARSE.values(), ids=SPARSE.keys())
+def test_a_sparse_column_is_taken_as_the_dense_one(values):
+    sparse, dense = pandas(pd.arrays.SparseArray(values)), pandas(values)
+    expected = estimator().fit(dense, Y).predict(dense)
+    assert same_bits(estimator().fit(sparse, Y).predict(sparse), expected)
+
+
+@pytest.mark.parametrize("values", [NUMBERS, SPARSE["numbers with gaps"], CODES], ids=["full", "gaps", "whole"])
+def test_a_column_of_numbers_takes_no_memory_of_its_own(values):
+    frame = pd.DataFrame({"x": values})
+    column = frame_table(frame)["x"].chunk(0)
+    buffers = [buffer for buffer in column.buffers() if buffer is not None]
+    assert [buffer.address for buffer in buffers] == [frame["x"].to_numpy().ctypes.data]
 
 
 @pytest.mark.parametrize("make", TAKEN.values(), ids=TAKEN.keys())

@@ -201,6 +201,14 @@ def test_basis_kept_or_computed_again_is_the_same(dtype, tolerance, ridge):
     np.testing.assert_allclose(again.scores.projections, kept.scores.projections, atol=2000 * tolerance)
 
 
+@pytest.mark.parametrize(("missing", "kept"), [(0, True), (1, False)])
+def test_the_basis_is_kept_if_it_fits_into_its_budget_to_the_byte(missing, kept):
+    rows = Case(n_rows=80, dtype=np.float32).basis.rows
+    with ThreadEngine(1) as engine:
+        basis = GrowingBasis(rows, ACTIVATIONS["sigmoid"], 10, engine, 10 * 80 * 4 - missing)
+    assert (basis._stored is not None) == kept
+
+
 def test_threads_grow_the_same_bits():
     settings = {"n_rows": 3000, "n_nodes": 5, "weighted": True, "n_watched": 700, "direct": True, "ridge": 0.1}
     alone, spread = Case(**settings), Case(threads=3, **settings)

@@ -385,6 +385,15 @@ def test_encodings_come_back_from_what_is_stored(encoding):
         assert Encoder.from_dict(stored.settled().to_dict(True)) == stored
 
 
+@pytest.mark.parametrize("encoding", [TEXTS, NUMBERS], ids=["texts", "numbers"])
+def test_what_other_folds_say_is_no_part_of_an_encoding(encoding):
+    other = replace(encoding, crossed=encoding.crossed + 1.0)
+    assert other == encoding
+    assert hash(other) == hash(encoding)
+    assert repr(other) == repr(encoding)
+    assert "crossed" not in repr(encoding)
+
+
 @pytest.mark.parametrize(
     ("encoding", "changed", "words"),
     [

@@ -1,5 +1,6 @@
 """Choosing lambda and the ridge on held-out rows: the table is that of single solves, whatever runs it."""
 
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -60,6 +61,20 @@ def test_the_table_is_that_of_single_solves(monkeypatch, n_outputs, deficient, r
     assert choice.decorrelation == lambdas[column]
     np.testing.assert_array_equal(choice.ridge, np.broadcast_to(ridges[row], 3))
     assert choice.criterion == "held-out rows"
+
+
+def test_memory_does_not_grow_with_the_number_of_lambdas(monkeypatch):
+    monkeypatch.setattr("scne.ncl._path.CHUNK_NUMBERS", 1_000)
+    fitted, judged = make_systems()
+    path = lambda_path(fitted, 0.1, np.linspace(0.0, 1.4, 10_000))
+    tracemalloc.start()
+    try:
+        path.squares(judged)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # The weights of all lambdas at once.
+    assert peak < 8 * 12 * 10_000
 
 
 def test_a_singular_end_of_the_road_among_other_lambdas():

@@ -280,6 +280,13 @@ def test_gcv_does_not_reward_rounding():
     assert path.gcv[0] * left[0] ** 2 >= 1e-14 * system.target_square[0] / 9
 
 
+def test_what_counts_as_rounding_does_not_depend_on_the_number_of_outputs():
+    H = np.random.default_rng(0).standard_normal((9, 8))
+    once, twice = (EnsembleSystem.from_outputs([H], np.repeat(H @ np.ones((8, 1)), q, axis=1)) for q in (1, 2))
+    scores = [lambda_path(system, 0.0, [0.0]).gcv for system in (once, twice)]
+    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-9)
+
+
 def test_bounds_and_path_without_ridge_move_in_the_range_of_each_member():
     rng = np.random.default_rng(0)
     H = rng.standard_normal((30, 6))

@@ -6,6 +6,7 @@ from pathlib import Path
 import array_api_strict
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ from scne.rows import (
     SampleDrawer,
     all_finite,
     cast,
+    class_codes,
     column_readings,
     column_statistics,
     content_keys,
@@ -30,13 +32,14 @@ from scne.rows import (
     sample_positions,
     to_numpy,
 )
+from scne.rows._arrays import is_lazy
 from scne.rows._batches import missing_in, numbers, only_first, without_first
 from scne.rows._data_error import DataError, RefusedValue, listing
-from scne.rows._encodings import DateEncoding, NumberEncoding, calendar_part, calendar_parts
+from scne.rows._encodings import CategoryEncoding, DateEncoding, NumberEncoding, calendar_part, calendar_parts
 from scne.rows._formats import find_files, format_of, partition_values
 from scne.rows._level_encodings import NamedNumberEncoding
 from scne.rows._memory_sizes import check_bytes
-from scne.rows._scaling_learner import _n_graded
+from scne.rows._scaling_learner import _n_graded, moments
 from scne.rows._schemas import common_type, kind_of, type_for_kind, unify_columns
 from scne.rows._settled_types import settled_types
 from scne.rows._stray_texts import find_strays, stray_target
@@ -361,6 +364,27 @@ def test_what_is_an_array_of_another_library():
         assert not is_foreign(value)
 
 
+def test_only_a_lazy_frame_is_lazy():
+    assert is_lazy(pl.LazyFrame({"x": [1.0]}))
+    collecting = type("Collector", (), {"collect": lambda self: self})()
+    named = type("LazyFrame", (), {})()
+    for value in (pl.DataFrame({"x": [1.0]}), collecting, named):
+        assert not is_lazy(value)
+
+
+def test_rows_without_a_value_leave_the_moments_of_others_as_they_are():
+    some, none = moments([np.array([1e-20, 2e-20, 6e-20])]), moments([np.full(2, np.nan)])
+    for both in (some.combined(none), none.combined(some)):
+        assert both.missing == 2
+        for name in ("weight", "mean", "squares", "smallest", "largest"):
+            assert getattr(both, name) == getattr(some, name)
+
+
+@pytest.mark.parametrize(("label", "other"), [("a", "b"), (True, False), (1, 2), (0.5, 1.5)])
+def test_labels_are_compared_with_a_single_class(label, other):
+    assert class_codes(pa.array([label, other]), [label], "kind", "x.csv").tolist() == [0, -1]
+
+
 def test_parts_of_the_calendar():
     moments = pa.array([datetime.datetime(2013, 3, 1, 6, 45), None])
     days = moments.cast(pa.date32(), safe=False)
@@ -385,6 +409,14 @@ def test_the_share_of_gaps_is_the_mean_of_the_column_that_marks_them():
     assert [reading.gap_share for reading in readings] == [
         means[encoder.names.index(f"{name} missing")] for name in encoder.inputs
     ]
+
+
+def test_the_share_of_gaps_of_a_text_is_the_mean_of_the_column_after_its_levels():
+    texts = CategoryEncoding("c", ("a", "b", "d"), missing=True, other=True)
+    encoder = Encoder((NumberEncoding("x", 1.0, True), texts), (), inputs=("x", "c"))
+    means = np.arange(len(encoder.names)) / 10
+    reading = column_readings(encoder, ColumnStatistics(1.0, means, means, means, means + 1.0))[1]
+    assert reading.gap_share == means[encoder.names.index("c missing")]
 
 
 def test_a_clock_that_nobody_knows_is_named():

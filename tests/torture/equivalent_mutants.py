@@ -391,7 +391,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "False -> True",
     ): "one more copy holds the same numbers",
     (
-        "networks/_tuning.py",
+        "networks/_numpy_steps.py",
         "chosen: NDArray[np.intp] | slice = places if batch < n else slice(None)",
         "< -> <=",
     ): "all rows in their order, copied or not, are the same rows",
@@ -418,6 +418,37 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("rows/_encoded.py", "LARGE_STRIPE = 1 << 24", "<< -> >>"): _AT_A_TIME,
     ("rows/_encoded.py", "large = 8 * rows * self.n_columns > LARGE_STRIPE", "* -> /"): _AT_A_TIME,
     ("rows/_encoder.py", "step = max(64, _WRITTEN_NUMBERS // max(1, out.shape[1]))", "64 -> 65"): _AT_A_TIME,
+    ("rows/_encoded.py", "LARGE_STRIPE = 1 << 24", "24 -> 25"): _AT_A_TIME,
+    (
+        "rows/_batches.py",
+        "if len(pieces) == 1:",
+        "len(pieces) == 1 -> False",
+    ): "a short cut: a single piece has rows, and put together it is that piece, without a copy",
+    (
+        "ncl/_outputs.py",
+        "sizes[sizes == 0] = 1.0",
+        "1.0 -> 2.0",
+    ): "a node of zeros is zero at any size, and what it is weighted with is a rounding error",
+    (
+        "ncl/_bounds.py",
+        "if len(S) > DENSE_NODES:",
+        "> -> >=",
+    ): "either way of computing the eigenvalue gives the same to rounding",
+    (
+        "networks/_search_rows.py",
+        "if is_numpy(values):",
+        "is_numpy(values) -> False",
+    ): "of `_rows_at`: NumPy has the standard's functions too, and they do the same",
+    (
+        "rows/_formats.py",
+        "return batch, all(region.address <= buffer.address < end for buffer in buffers)",
+        "< -> <=",
+    ): "what begins at the end of the map is not in it, and a batch that is taken for mapped is only read again",
+    (
+        "rows/_type_changes.py",
+        "integers = pa.array(np.where(whole, values, 0.0).astype(np.int64), mask=~whole).cast(pa.string())",
+        "0.0 -> 1.0",
+    ): "what is not whole is masked",
 }
 
 

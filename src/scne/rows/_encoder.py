@@ -127,7 +127,7 @@ class Encoder:
         return out
 
     def transform_into(
-        self, batch: pa.Table, out: NDArray[np.float64], start: int, argument: str, learned: bool = False
+        self, batch: pa.Table, out: NDArray[np.float64], start: int, argument: str, learned: bool
     ) -> None:
         """Encode rows of a table that `read_table` gave, from row `start` on, into `out` (n, d).
 
