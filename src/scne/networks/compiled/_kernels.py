@@ -7,7 +7,6 @@ run without the interpreter, so that threads do not wait for each other.
 import ctypes
 import hashlib
 import os
-import warnings
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.rows import ColumnsAndRamps
+from scne.rows import ColumnsAndRamps, warn_user
 
 _FOLDER = Path(__file__).parent
 
@@ -45,11 +44,9 @@ def compiled_kernels() -> Kernels | None:
     sources = map(Path.read_bytes, sorted(_FOLDER.glob("*.[ch]")))
     wanted = hashlib.sha256(b"".join(sources)).hexdigest()
     if (ctypes.c_char * 65).in_dll(library, "scne_source").value.decode() != wanted:
-        warnings.warn(
+        warn_user(
             f"{path.name} was compiled from other sources than those beside it and is not used; install scne again "
-            "(pip install -e .) to compile it.",
-            RuntimeWarning,
-            stacklevel=2,
+            "(pip install -e .) to compile it."
         )
         return None
     for name, n_arguments in (("scne_width", 0), ("scne_space", 5), ("scne_layer_space", 4)):
