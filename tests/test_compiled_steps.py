@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from test_tuning import search_rows, solved_error
 
-from scne import SCNERegressor, listening
+from scne import SCNERegressor, ScneWarning, listening
 from scne.networks import ACTIVATIONS, TuningSettings, compiled, pool_generator, sparse_pool, tune_nodes
 from scne.networks import _tuning as tuning
 from scne.networks.compiled import compiled_kernels
