@@ -29,12 +29,10 @@ class CustomBuildHook(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile before the files of a wheel are collected, or those of an editable installation are linked."""
         folder = Path(self.root) / FOLDER
-        library = folder / "kernels.so"
-        library.unlink(missing_ok=True)
         if os.environ.get("SCNE_COMPILED") == "0" or os.name != "posix":
             return
         try:
-            compiled(folder, library)
+            compile_kernels(folder)
         except (OSError, subprocess.CalledProcessError) as error:
             said = getattr(error, "stderr", None) or error
             self.app.display_warning(f"scne: no compiled kernels, NumPy does their work more slowly: {said}")
@@ -44,14 +42,20 @@ class CustomBuildHook(BuildHookInterface):
         build_data["artifacts"].append(f"/{FOLDER}/kernels.so")
 
 
-def compiled(folder: Path, library: Path) -> None:
-    """Compile the sources of a folder into a library; an error leaves none."""
+def compile_kernels(folder: Path) -> None:
+    """Compile the sources of a folder into `kernels.so` beside them, unless that is there already.
+
+    It appears whole or not at all, because processes that run may be loading it.
+    """
+    library = folder / "kernels.so"
+    source = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.[ch]")))).hexdigest()
+    if library.exists() and source.encode() in library.read_bytes():
+        return
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
     if shutil.which(compiler[0]) is None:
         compiler = ["cc"]
-    source = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.[ch]")))).hexdigest()
     wide = platform.machine().lower() in ("x86_64", "amd64")
-    with tempfile.TemporaryDirectory() as there:
+    with tempfile.TemporaryDirectory(dir=folder) as there:
         objects = []
         for width, options in WIDTHS.items():
             for name in ("tuning", "layer") if wide or width == "4" else ():
@@ -60,7 +64,7 @@ def compiled(folder: Path, library: Path) -> None:
                 run([*compiler, *step, "-o", objects[-1]])
         last = [*FLAGS, f'-DSOURCE="{source}"', "-shared", str(folder / "kernels.c"), *objects, "-lm"]
         run([*compiler, *last, "-o", f"{there}/kernels.so"])
-        shutil.copyfile(f"{there}/kernels.so", library)
+        os.replace(f"{there}/kernels.so", library)
 
 
 def run(command: list[str]) -> None:

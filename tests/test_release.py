@@ -17,6 +17,7 @@ import scne
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "scne"
+KERNELS = "scne/networks/compiled/kernels.so"
 BACKEND = "import sys, hatchling.build as backend; print(backend.build_sdist(sys.argv[1]))"
 
 
@@ -144,7 +145,9 @@ def sdist(tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_wheel_holds_the_package_and_nothing_else(wheel):
-    assert wheel.name == f"scne-{scne.__version__}-py3-none-any.whl"
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    # Any Python of this platform: the compiled kernels know nothing of Python.
+    assert wheel.name == f"scne-{scne.__version__}-py3-none-{platform}.whl"
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     information = f"scne-{version('scne')}.dist-info/"
@@ -156,8 +159,9 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
 def test_the_sdist_holds_sources_tests_and_what_a_build_needs(sdist):
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {f"src/{name}" for name in files_of_the_package()} <= names
-    assert {"pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "tests/conftest.py"} <= names
+    assert {f"src/{name}" for name in files_of_the_package() - {KERNELS}} <= names
+    assert f"src/{KERNELS}" not in names
+    assert {"pyproject.toml", "hatch_build.py", "README.md", "CHANGELOG.md", "LICENSE", "tests/conftest.py"} <= names
 
 
 @pytest.mark.slow
@@ -168,6 +172,17 @@ def test_the_wheel_of_the_sdist_is_the_wheel(sdist, wheel, tmp_path):
         assert {item.filename: item.CRC for item in first.infolist()} == {
             item.filename: item.CRC for item in second.infolist()
         }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("environment", [{"CC": "false"}, {"SCNE_COMPILED": "0"}], ids=["no compiler", "switched off"])
+def test_without_a_compiler_the_wheel_is_of_python_alone(environment, sdist, wheel, tmp_path):
+    command = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, sdist)
+    run(*command, cwd=tmp_path, **environment)
+    (plain,) = tmp_path.glob("*.whl")
+    assert plain.name == f"scne-{scne.__version__}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as compiled, zipfile.ZipFile(plain) as archive:
+        assert set(compiled.namelist()) - set(archive.namelist()) == {KERNELS}
 
 
 BLOCKS = """
