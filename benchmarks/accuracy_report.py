@@ -11,7 +11,6 @@ import pandas as pd
 from accuracy_models import LADDER, MODELS, OURS, RIVALS, THREADS
 from accuracy_tables import FOLDS, VIEWS
 
-BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 # A table's ratio counts as at least the one and at most the other, so that no easy table decides.
 LEAST_RATIO, MOST_RATIO = 0.7, 1.43
 
@@ -227,10 +226,13 @@ def report(results: Results) -> str:
     return "\n\n".join(parts)
 
 
-def write_page(path: Path, text: str) -> None:
-    """Put the report between the markers of a page, which is made if there is none."""
-    page = path.read_text() if path.exists() else f"# Accuracy against other regressors\n\n{BEGIN}\n{END}\n"
-    if page.count(BEGIN) != 1 or page.count(END) != 1:
-        raise SystemExit(f"{path} must have one line {BEGIN} and one line {END}; the report goes between them.")
-    before, after = page.split(BEGIN)[0], page.split(END)[1]
-    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+def write_page(
+    path: Path, text: str, region: str = "results", title: str = "Accuracy against other regressors"
+) -> None:
+    """Put a report between the markers of a region of a page, which is made if there is none."""
+    begin, end = f"<!-- {region}:begin -->", f"<!-- {region}:end -->"
+    page = path.read_text() if path.exists() else f"# {title}\n\n{begin}\n{end}\n"
+    if page.count(begin) != 1 or page.count(end) != 1:
+        raise SystemExit(f"{path} must have one line {begin} and one line {end}; the report goes between them.")
+    before, after = page.split(begin)[0], page.split(end)[1]
+    path.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}")

@@ -192,6 +192,11 @@ class CompiledLayer:
         self.kernels, self.logistic, self.linked, self.sparse = kernels, logistic, linked, SparseNodes(weights)
         self.weights = np.ascontiguousarray(self.sparse.weights, dtype=np.float64)
         self.biases = np.ascontiguousarray(biases, dtype=np.float64)
+        # What is the same at every call: of a single row, asking for addresses would take longer than the arithmetic.
+        self.task = _LayerTask(n_nodes=len(biases), logistic=logistic)
+        self.task.order, self.task.first = self.sparse.order.ctypes.data, self.sparse.first.ctypes.data
+        self.task.features, self.task.weights = self.sparse.features.ctypes.data, self.weights.ctypes.data
+        self.task.biases = self.biases.ctypes.data
 
     def outputs(self, rows: ColumnsAndRamps, betas: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """H of some rows, shape (n, L), or with links (n, L + c).
@@ -202,12 +207,12 @@ class CompiledLayer:
         q = 0 if betas is None else betas.shape[1]
         result = np.empty((n_rows, n_nodes)) if betas is None else np.zeros((n_rows, q))
         space = np.empty(library.scne_layer_space(n_columns, len(rows.sources), n_nodes, q))
-        task = _LayerTask(n_rows, n_columns, len(rows.sources), n_nodes, q, self.logistic)
-        for name, values in rows._asdict().items():
-            setattr(task, name, values.ctypes.data)
-        task.order, task.first = self.sparse.order.ctypes.data, self.sparse.first.ctypes.data
-        task.features, task.weights = self.sparse.features.ctypes.data, self.weights.ctypes.data
-        task.biases, task.space = self.biases.ctypes.data, space.ctypes.data
+        # A copy: threads may use the same layer at the same time.
+        task = _LayerTask.from_buffer_copy(self.task)
+        task.n_rows, task.n_columns, task.n_ramps, task.n_outputs = n_rows, n_columns, len(rows.sources), q
+        task.plain, task.raw, task.space = rows.plain.ctypes.data, rows.raw.ctypes.data, space.ctypes.data
+        task.sources, task.starts = rows.sources.ctypes.data, rows.starts.ctypes.data
+        task.slopes = rows.slopes.ctypes.data
         if betas is None:
             task.hidden = result.ctypes.data
         else:
