@@ -34,9 +34,9 @@ def too_large_after_all(data: TrainingData, engine: Engine, error: BaseException
     """The error of rows that do not fit, for a device that ran out of memory in a search on rows that did."""
     if not (isinstance(engine, DeviceEngine) and is_out_of_memory(error)):
         return error
-    # What the rows take themselves is free for fewer of them.
+    # What the rows take themselves is free for fewer of them; half of it, as they are scaled beside themselves.
     resident = 8 * data.search.n_rows * (data.search.n_columns + 2)
-    return ValueError(_too_large(data.search, engine.free_bytes() + resident))
+    return ValueError(_too_large(data.search, (engine.free_bytes() + resident) // 2))
 
 
 def _too_large(rows: ArrayRows, free: int) -> str:
