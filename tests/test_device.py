@@ -9,6 +9,7 @@ from ensembles import plain_classifier, plain_ensemble, single_classifier
 
 from scne import DNNERegressor, RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor
 from scne.fitting._calibration import HeldOutOutputs, kept_errors
+from scne.fitting._engines import too_large_after_all
 from scne.fitting._members import draw_held_out
 from scne.fitting._trend import blended
 from scne.networks import SearchSettings, prepare_search
@@ -600,3 +601,17 @@ def test_which_searches_are_recorded(changes, recorded):
     assert (plan is not None) == recorded
     if plan is not None:
         assert plan.projected == (settings.criterion == "orthogonal")
+
+
+def test_a_device_that_runs_out_of_memory_in_a_search_says_how_many_rows_would_fit(monkeypatch):
+    data = SimpleNamespace(search=ArrayRows(np.zeros((1_000, 6)), np.zeros((1_000, 1))))
+    full, other = RuntimeError("CUDA out of memory. Tried to allocate"), RuntimeError("something else")
+    engine = DeviceEngine(np.zeros((1, 6)))
+    monkeypatch.setattr(DeviceEngine, "free_bytes", lambda self: 0)
+    error = too_large_after_all(data, engine, full)
+    assert isinstance(error, ValueError)
+    # Half of what the rows take, in the two copies of each number that a search needs.
+    assert "1,000 rows of the search do not fit" in str(error)
+    assert "search_rows=250" in str(error)
+    assert too_large_after_all(data, engine, other) is other
+    assert too_large_after_all(data, ThreadEngine(1), full) is full
