@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import TypeVar
 
 # Before any library of OpenMP is loaded: its threads spin while they wait, which on busy cores makes trees ten to
-# thirty times as slow (accuracy.py).
+# thirty times as slow (accuracy.py). On free cores small fits of trees are faster with it: GOMP_SPINCOUNT overrides.
 os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
 
 from accuracy_models import ROOT, THREADS, package_versions, refuse_missing_packages
@@ -93,7 +93,10 @@ def circumstances() -> str:
     versions = ", ".join(f"{name} {text}" for name, text in package_versions().items())
     kernels = compiled_kernels()
     vectors = "no compiled kernels" if kernels is None else f"compiled kernels, vectors of {kernels.width}"
-    return f"{processor}, {os.cpu_count()} cores; {THREADS} threads; {vectors}. Versions: {versions}."
+    spins = os.environ.get("GOMP_SPINCOUNT")
+    waits = "wait without spinning" if spins is None else f"spin {spins} times before they wait"
+    machine = f"{processor}, {os.cpu_count()} cores; {THREADS} threads; {vectors}; OpenMP threads {waits}."
+    return f"{machine} Versions: {versions}."
 
 
 def read_options() -> argparse.Namespace:
