@@ -42,7 +42,7 @@ from speed_children import NUMPY_ALONE, Worker, peak_sample, save_table
 from speed_report import TITLES, median, number, report
 from speed_work import AXES, ROWS, Sample, Timed, growing_fits, measure, warm_up, year_table
 
-from scne.networks.compiled import compiled_kernels
+from scne.networks.compiled import KERNELS
 
 Name = TypeVar("Name", bound=Hashable)  # of a model, or a size
 
@@ -91,8 +91,7 @@ def circumstances() -> str:
     names = {line.partition(":")[2].strip() for line in info if line.startswith("model name")}
     processor = ", ".join(sorted(names)) or platform.processor() or platform.machine()
     versions = ", ".join(f"{name} {text}" for name, text in package_versions().items())
-    kernels = compiled_kernels()
-    vectors = "no compiled kernels" if kernels is None else f"compiled kernels, vectors of {kernels.width}"
+    vectors = "no compiled kernels" if KERNELS is None else f"compiled kernels, vectors of {KERNELS.width}"
     spins = os.environ.get("GOMP_SPINCOUNT")
     waits = "wait without spinning" if spins is None else f"spin {spins} times before they wait"
     machine = f"{processor}, {os.cpu_count()} cores; {THREADS} threads; {vectors}; OpenMP threads {waits}."

@@ -8,10 +8,10 @@ import pytest
 
 from scne import SCNERegressor
 from scne.networks import ACTIVATIONS, HiddenLayer, each_outputs
-from scne.networks.compiled import CompiledLayer, compiled_kernels
+from scne.networks._layer import CompiledLayer
+from scne.networks.compiled import KERNELS
 from scne.rows import ColumnScaling, RampScaling
 
-KERNELS = compiled_kernels()
 WIDTHS = [width for width in (4, 8, 16) if KERNELS and width <= KERNELS.width]
 
 

@@ -14,9 +14,9 @@ from test_tuning import search_rows, solved_error
 from scne import SCNERegressor, ScneWarning, listening
 from scne.networks import ACTIVATIONS, TuningSettings, compiled, pool_generator, sparse_pool, tune_nodes
 from scne.networks import _tuning as tuning
-from scne.networks.compiled import compiled_kernels
+from scne.networks.compiled import KERNELS
+from scne.networks.compiled._kernels import load_kernels
 
-KERNELS = compiled_kernels()
 WIDTHS = [width for width in (4, 8, 16) if KERNELS and width <= KERNELS.width]
 
 
@@ -28,7 +28,7 @@ def test_the_kernels_were_compiled():
 
 @pytest.fixture(params=WIDTHS)
 def width(request, monkeypatch):
-    monkeypatch.setattr(tuning, "compiled_kernels", lambda: replace_width(request.param))
+    monkeypatch.setattr(tuning, "KERNELS", replace_width(request.param))
     return request.param
 
 
@@ -39,7 +39,7 @@ def replace_width(width):
 
 def by_numpy(monkeypatch, *arguments):
     with monkeypatch.context() as patch:
-        patch.setattr(tuning, "compiled_kernels", lambda: None)
+        patch.setattr(tuning, "KERNELS", None)
         return tune_nodes(*arguments, np.random.default_rng(4))
 
 
@@ -126,7 +126,7 @@ def test_kernels_of_other_sources_are_not_used(tmp_path, monkeypatch):
     (tmp_path / "tuning.c").write_text((tmp_path / "tuning.c").read_text() + "\n")
     monkeypatch.setattr("scne.networks.compiled._kernels._FOLDER", tmp_path)
     with pytest.warns(ScneWarning, match=r"kernels\.so was compiled from other sources"):
-        assert compiled_kernels.__wrapped__() is None
+        assert load_kernels() is None
 
 
 @pytest.mark.parametrize("content", [None, b"not a library"])
@@ -134,10 +134,10 @@ def test_without_kernels_numpy_takes_the_steps(content, tmp_path, monkeypatch):
     if content is not None:
         (tmp_path / "kernels.so").write_bytes(content)
     monkeypatch.setattr("scne.networks.compiled._kernels._FOLDER", tmp_path)
-    assert compiled_kernels.__wrapped__() is None
+    assert load_kernels() is None
 
 
 def test_they_can_be_switched_off():
-    code = "from scne.networks.compiled import compiled_kernels; raise SystemExit(compiled_kernels() is not None)"
+    code = "from scne.networks.compiled import KERNELS; raise SystemExit(KERNELS is not None)"
     environment = {**os.environ, "SCNE_COMPILED": "0"}
     assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0

@@ -249,7 +249,7 @@ def test_batches_of_some_rows_run_in_single_precision(dtype, monkeypatch):
             super().__init__(parameters, gradient, rates)
 
     monkeypatch.setattr(numpy_steps, "_Adam", Watched)
-    monkeypatch.setattr(tuning, "compiled_kernels", lambda: None)
+    monkeypatch.setattr(tuning, "KERNELS", None)
     rows = search_rows(256, dtype=dtype)
     nodes = sparse_pool(pool_generator(0, 1), rows, 4, [1.0])
     for batch_rows in (256, 255):

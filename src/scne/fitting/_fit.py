@@ -63,8 +63,9 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         Opened and closed here.
     checkpoint : Checkpoint or None
     """
-    pairs = zip(plan.networks, plan.groups, strict=True)
-    sizes = [network.largest_layer(len(group.columns)) for network, group in pairs]
+    sizes = []
+    for network, group in zip(plan.networks, plan.groups, strict=True):
+        sizes.append(network.largest_layer(len(group.columns)))
     check_gram_fits(sizes, plan.weights.matrix_free)
     # Hold rows out of the search, to choose the number of nodes, lambda and the ridges on, and to calibrate with.
     held_out_places = None

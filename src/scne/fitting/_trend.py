@@ -71,7 +71,7 @@ class Trend:
 
     def apply(self, inputs: Array) -> Array:
         """Its values (n, q), in units of y."""
-        columns = self.layer.outputs(inputs)
+        columns = self.layer.scaling.apply(inputs)
         return columns @ like(self.weights, columns)
 
     def left_of(self, rows: ArrayRows) -> ArrayRows:
@@ -148,11 +148,11 @@ def _statistics(rows: ArrayRows, places: NDArray[np.intp] | None) -> ColumnStati
 def _scaled_columns(rows: ArrayRows, places: NDArray[np.intp] | None, scaling: ColumnScaling) -> NDArray[np.float64]:
     """The scaled columns of some rows, a few rows at a time."""
     out = np.empty((rows.n_rows if places is None else len(places), rows.n_columns))
-    layer = Trend(scaling, np.empty((rows.n_columns, 0))).layer
+    limited = Trend(scaling, np.empty((rows.n_columns, 0))).layer.scaling
     step = max(1, _NUMBERS_AT_A_TIME // max(1, rows.n_columns))
     for first in range(0, len(out), step):
         part = slice(first, min(first + step, len(out)))
-        out[part] = layer.outputs(rows.inputs[part if places is None else places[part]])
+        out[part] = limited.apply(rows.inputs[part if places is None else places[part]])
     return out
 
 
@@ -161,7 +161,7 @@ def _line_on_device(rows: ArrayRows) -> tuple[Trend, NDArray[np.float64]]:
     statistics = column_statistics(rows.inputs, rows.weights)
     check_input_sizes(statistics, "standard", way_out=_WITHOUT)
     scaling = learn_scaling(statistics, "standard", clip=True)
-    columns, targets = Trend(scaling, np.empty((rows.n_columns, 0))).layer.outputs(rows.inputs), rows.targets
+    columns, targets = Trend(scaling, np.empty((rows.n_columns, 0))).layer.scaling.apply(rows.inputs), rows.targets
     xp = namespace_of(columns)
     counts = xp.ones_like(columns[:, 0]) if rows.weights is None else cast(rows.weights, "float64")
     total = rows.total_weight

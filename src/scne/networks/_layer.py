@@ -1,5 +1,6 @@
-"""Activation functions, split so that a block of outputs is touched as few times as possible."""
+"""Hidden layers and their outputs; activation functions, split so that a block is touched as few times as possible."""
 
+import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.lib import introspect
 from numpy.typing import NDArray
 
-from scne.networks.compiled import CompiledLayer, compiled_kernels
+from scne.networks.compiled import KERNELS, Kernels, LayerTask
 from scne.rows import Array, ColumnsAndRamps, InputScaling, cast, is_numpy, like, namespace_of
 
 
@@ -123,6 +124,79 @@ def pool_activation(activation: Activation, precision: str) -> Activation:
     return replace(activation, input_gain=activation.input_gain * float(np.log2(np.e)), core=_logistic_by_powers)
 
 
+class SparseNodes:
+    """Weights (d, L) of nodes, node by node, without zeros; `order` is that of the nodes.
+
+    Nodes on the same features go four at a time if they stand side by side, so those on all features come first.
+    """
+
+    def __init__(self, weights: np.ndarray) -> None:
+        self.used = (weights != 0.0).T
+        self.order = np.argsort(-self.used.sum(axis=1), kind="stable")
+        self.used = self.used[self.order]
+        self.first = np.concatenate([[0], np.cumsum(self.used.sum(axis=1))]).astype(np.int64)
+        self.features = np.nonzero(self.used)[1].astype(np.int32)
+        self.weights = weights.T[self.order][self.used]
+
+
+class CompiledLayer:
+    """The nodes of a hidden layer as the kernels read them.
+
+    Parameters
+    ----------
+    kernels : Kernels
+    weights : ndarray of shape (d, L)
+        Zeros are left out.
+    biases : ndarray of shape (L,)
+    logistic : bool
+        1 / (1 + exp(-z)) in the place of tanh.
+    linked : bool
+        Whether scaled columns follow the nodes as further outputs.
+    """
+
+    def __init__(
+        self,
+        kernels: Kernels,
+        weights: NDArray[np.float64],
+        biases: NDArray[np.float64],
+        logistic: bool,
+        linked: bool = False,
+    ) -> None:
+        self.kernels, self.logistic, self.linked, self.sparse = kernels, logistic, linked, SparseNodes(weights)
+        self.weights = np.ascontiguousarray(self.sparse.weights, dtype=np.float64)
+        self.biases = np.ascontiguousarray(biases, dtype=np.float64)
+        # What is the same at every call: of a single row, asking for addresses would take longer than the arithmetic.
+        self.task = LayerTask(n_nodes=len(biases), logistic=logistic)
+        self.task.order, self.task.first = self.sparse.order.ctypes.data, self.sparse.first.ctypes.data
+        self.task.features, self.task.weights = self.sparse.features.ctypes.data, self.weights.ctypes.data
+        self.task.biases = self.biases.ctypes.data
+
+    def outputs(self, rows: ColumnsAndRamps, betas: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """H of some rows, shape (n, L), or with links (n, L + c).
+
+        With `betas`, one row for each output, the product H beta, and H is never there as a whole.
+        """
+        library, (n_rows, n_columns), n_nodes = self.kernels.library, rows.plain.shape, len(self.biases)
+        q = 0 if betas is None else betas.shape[1]
+        result = np.empty((n_rows, n_nodes)) if betas is None else np.zeros((n_rows, q))
+        space = np.empty(library.scne_layer_space(n_columns, len(rows.sources), n_nodes, q))
+        # A copy: threads may use the same layer at the same time.
+        task = LayerTask.from_buffer_copy(self.task)
+        task.n_rows, task.n_columns, task.n_ramps, task.n_outputs = n_rows, n_columns, len(rows.sources), q
+        task.plain, task.raw, task.space = rows.plain.ctypes.data, rows.raw.ctypes.data, space.ctypes.data
+        task.sources, task.starts = rows.sources.ctypes.data, rows.starts.ctypes.data
+        task.slopes = rows.slopes.ctypes.data
+        if betas is None:
+            task.hidden = result.ctypes.data
+        else:
+            betas = np.ascontiguousarray(betas, dtype=np.float64)
+            task.betas, task.outputs = betas.ctypes.data, result.ctypes.data
+        library.scne_hidden_outputs(ctypes.byref(task), self.kernels.width)
+        if not self.linked:
+            return result
+        return np.hstack([result, rows.plain]) if betas is None else result + rows.plain @ betas[n_nodes:]
+
+
 # Scaled features that are held at a time: those of all rows of a block would take more than its outputs.
 _SCALED_TOGETHER = 1 << 20
 
@@ -175,10 +249,9 @@ class HiddenLayer:
     @cached_property
     def compiled(self) -> CompiledLayer | None:
         """The nodes as compiled kernels read them; None where nothing was compiled."""
-        kernels = compiled_kernels()
-        if kernels is None:
+        if KERNELS is None:
             return None
-        return CompiledLayer(kernels, self.weights, self.biases, self.activation == "sigmoid", self.direct_link)
+        return CompiledLayer(KERNELS, self.weights, self.biases, self.activation == "sigmoid", self.direct_link)
 
     def __getstate__(self) -> dict[str, Any]:
         # Pointers of this process mean nothing elsewhere.

@@ -8,6 +8,7 @@ there, so a node keeps its columns, and with them what the search found out abou
 The output weights of this stage are thrown away: the ensemble solves for its own.
 """
 
+import ctypes
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from scne.networks._layer import Activation
+from scne.networks._layer import Activation, SparseNodes
 from scne.networks._numpy_steps import (
     ANNOUNCED_PARTS,
     MEAN_DECAY,
@@ -26,7 +27,7 @@ from scne.networks._numpy_steps import (
     numpy_steps,
 )
 from scne.networks._search_rows import SearchRows
-from scne.networks.compiled import CompiledSteps, compiled_kernels
+from scne.networks.compiled import KERNELS, Kernels, TuningTask
 from scne.passes import announce
 from scne.rows import cast, like, namespace_of, to_numpy
 
@@ -120,14 +121,15 @@ def tune_nodes(
         settings.output_rate,
         2.0 * n / (batch * rows.training_weight),
     )
-    take_steps = numpy_steps
-    if compiled_kernels() and batch < n and not linked and activation.recorded_name:
-        take_steps = _compiled_steps
     batches = batch_blocks(n, batch, n_steps, generator)
-    return take_steps(rows, nodes, start, activation, step, batches, stage).astype(np.float64) / activation.input_gain
+    given = (rows, nodes, start, activation, step, batches, stage)
+    known = batch < n and not linked and activation.recorded_name is not None
+    tuned = _compiled_steps(KERNELS, *given) if known and KERNELS is not None else numpy_steps(*given)
+    return tuned.astype(np.float64) / activation.input_gain
 
 
 def _compiled_steps(
+    kernels: Kernels,
     rows: SearchRows,
     nodes: np.ndarray,
     start: NDArray[np.float64],
@@ -135,42 +137,63 @@ def _compiled_steps(
     settings: StepSettings,
     batches: Iterator[NDArray[np.intp]],
     stage: str,
-) -> np.ndarray:
-    """The same by kernels, which look at the weights of a node that are not zero alone."""
-    n, steps, kernels = rows.n_training, len(settings.shares), compiled_kernels()
-    assert kernels is not None
-    network = CompiledSteps(
-        kernels,
-        rows.inputs[:n].astype(np.float32, copy=False),
-        rows.targets[:n].astype(np.float32),
-        None if rows.root_weights is None else rows.root_weights[:n].astype(np.float32),
-        nodes,
-        start,
-        activation.recorded_name == "logistic",
-        {
-            "scale": settings.scale,
-            "input_rate": settings.input_rate,
-            "output_rate": settings.output_rate,
-            "mean_decay": MEAN_DECAY,
-            "square_decay": SQUARE_DECAY,
-            "no_division_by_zero": NO_DIVISION_BY_ZERO,
-        },
-    )
-    taken = np.arange(1, steps + 1)
+) -> NDArray[np.float64]:
+    """What `numpy_steps` gives, to rounding, for layers without direct links and batches of some of the rows.
+
+    The kernels look at the weights of a node that are not zero alone.
+    """
+    n, n_steps, (d, n_nodes), q = rows.n_training, len(settings.shares), nodes.shape, start.shape[1]
+    inputs = np.ascontiguousarray(rows.inputs[:n], dtype=np.float32)
+    targets = np.ascontiguousarray(rows.targets[:n], dtype=np.float32)
+    roots_of_rows = None
+    if rows.root_weights is not None:
+        roots_of_rows = np.ascontiguousarray(rows.root_weights[:n], dtype=np.float32)
+    sparse = SparseNodes(nodes)
+    weights = np.concatenate([sparse.weights, start[sparse.order].ravel()]).astype(np.float32)
+    means, squares = np.zeros_like(weights), np.zeros_like(weights)
+    taken = np.arange(1, n_steps + 1)
     moves = (settings.shares / (1.0 - MEAN_DECAY**taken)).astype(np.float32)
     roots = (1.0 / np.sqrt(1.0 - SQUARE_DECAY**taken)).astype(np.float32)
-    first, waiting = 0, []
+    task = TuningTask(
+        n_features=d,
+        n_nodes=n_nodes,
+        n_outputs=q,
+        logistic=activation.recorded_name == "logistic",
+        inputs=inputs.ctypes.data,
+        targets=targets.ctypes.data,
+        root_weights=None if roots_of_rows is None else roots_of_rows.ctypes.data,
+        first=sparse.first.ctypes.data,
+        features=sparse.features.ctypes.data,
+        weights=weights.ctypes.data,
+        means=means.ctypes.data,
+        squares=squares.ctypes.data,
+        scale=settings.scale,
+        input_rate=settings.input_rate,
+        output_rate=settings.output_rate,
+        mean_decay=MEAN_DECAY,
+        square_decay=SQUARE_DECAY,
+        no_division_by_zero=NO_DIVISION_BY_ZERO,
+    )
+    done, waiting = 0, []
     for block in batches:
         waiting.append(block)
-        last = first + sum(map(len, waiting))
+        ready = sum(map(len, waiting))
         # Small blocks together, so that the interpreter is asked for no more than so many times in all.
-        if last < steps and (last - first) * ANNOUNCED_PARTS < steps:
+        if done + ready < n_steps and ready * ANNOUNCED_PARTS < n_steps:
             continue
-        network.take(np.concatenate(waiting), moves[first:last], roots[first:last])
-        first, waiting = last, []
-        if announce(stage, last * ANNOUNCED_PARTS // steps, ANNOUNCED_PARTS):
+        places = np.concatenate(waiting)
+        task.n_steps, task.n_batch = places.shape
+        space = np.empty(kernels.library.scne_space(task.n_batch, d, n_nodes, q, len(weights)), dtype=np.float32)
+        task.places, task.space = places.ctypes.data, space.ctypes.data
+        task.moves, task.roots = moves[done:].ctypes.data, roots[done:].ctypes.data
+        kernels.library.scne_take_steps(ctypes.byref(task), kernels.width)
+        done, waiting = done + ready, []
+        if announce(stage, done * ANNOUNCED_PARTS // n_steps, ANNOUNCED_PARTS):
             break
-    return network.nodes()
+    tuned, in_order = np.empty((d, n_nodes)), np.zeros((n_nodes, d))
+    in_order[sparse.used] = weights[: len(sparse.weights)]
+    tuned[:, sparse.order] = in_order.T
+    return tuned
 
 
 class Uncorrelated(NamedTuple):

@@ -1,5 +1,5 @@
 """What is faster compiled than in NumPy; NumPy does the same where nothing was compiled."""
 
-from scne.networks.compiled._kernels import CompiledLayer, CompiledSteps, Kernels, compiled_kernels
+from scne.networks.compiled._kernels import KERNELS, Kernels, LayerTask, TuningTask
 
-__all__ = ["CompiledLayer", "CompiledSteps", "Kernels", "compiled_kernels"]
+__all__ = ["KERNELS", "Kernels", "LayerTask", "TuningTask"]
