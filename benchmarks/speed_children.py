@@ -27,16 +27,16 @@ def environment(model: str) -> dict[str, str]:
 
 
 class Worker:
-    """A process in which scne has no compiled kernels; it waits while others are measured.
+    """A process that measures scne with other variables, by default without compiled kernels, in turns with others.
 
     It loads the libraries of the same `models` as the process that starts it: scne sets their threads at every call,
     which takes the longer the more there are.
     """
 
-    def __init__(self, models: Iterable[str]) -> None:
+    def __init__(self, models: Iterable[str], variables: dict[str, str] | None = None) -> None:
         command = [sys.executable, __file__, "samples", *models]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self._process = subprocess.Popen(command, env=environment(NUMPY_ALONE), **pipes)
+        self._process = subprocess.Popen(command, env=variables or environment(NUMPY_ALONE), **pipes)
 
     def __enter__(self) -> "Worker":
         return self
@@ -52,7 +52,7 @@ class Worker:
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:
-            raise SystemExit(f"The process without compiled kernels ended while it measured {row}.")
+            raise SystemExit(f"A process that measures beside this one ended while it measured {row}.")
         return Sample(**json.loads(answer))
 
 

@@ -170,6 +170,21 @@ def test_the_recipe_of_the_default_is_what_the_page_says():
     assert changed <= set(said)
 
 
+@pytest.mark.parametrize("page", TEXTS, ids=in_name)
+def test_files_that_are_named_exist(page):
+    named = re.findall(r"`((?:[a-z_]+/)+_?[a-z0-9_]+\.(?:py|c|h))`", page.read_text(encoding="utf-8"))
+    gone = []
+    for name in named:
+        if not any((folder / name).is_file() for folder in (ROOT, ROOT / "src")) and not [*scne_files(name)]:
+            gone.append(name)
+    assert gone == []
+
+
+def scne_files(name: str) -> Iterator[Path]:
+    """Files of the package whose path ends so."""
+    return (ROOT / "src" / "scne").glob(f"**/{name}")
+
+
 def python_blocks(page: Path) -> list[str]:
     fences = FENCE.findall(page.read_text(encoding="utf-8"))
     return [body for _, _, kind, body in fences if kind.strip() == "python" and not body.startswith(ELSEWHERE)]

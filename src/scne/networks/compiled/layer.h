@@ -1,4 +1,4 @@
-/* What a call of hidden_outputs is given; `_LayerTask` of _outputs.py has the same fields in the same order. */
+/* What a call of hidden_outputs is given; `LayerTask` of _kernels.py has the same fields in the same order. */
 #ifndef SCNE_LAYER_H
 #define SCNE_LAYER_H
 

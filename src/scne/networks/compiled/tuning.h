@@ -1,4 +1,4 @@
-/* What a call of take_steps is given; `_Task` of _steps.py has the same fields in the same order. */
+/* What a call of take_steps is given; `TuningTask` of _kernels.py has the same fields in the same order. */
 #ifndef SCNE_TUNING_H
 #define SCNE_TUNING_H
 
