@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scne import SCNERegressor
+from scne import SCNERegressor, load
 from scne.networks import ACTIVATIONS, HiddenLayer, each_outputs
 from scne.networks._layer import CompiledLayer
 from scne.networks.compiled import KERNELS
@@ -42,8 +42,9 @@ def by_numpy(layer, inputs):
 def test_outputs_are_those_of_numpy(width, activation, n_nodes, n):
     layer = layer_of(n_nodes, activation)
     inputs = inputs_of(layer, n)
-    nodes = CompiledLayer(KERNELS._replace(width=width), layer.weights, layer.biases, activation == "sigmoid")
-    rows = layer.scaling.columns_and_ramps(inputs)
+    kernels = KERNELS._replace(width=width)
+    nodes = CompiledLayer(kernels, layer.weights, layer.biases, activation == "sigmoid", layer.scaling)
+    rows = layer.scaling.plain_columns(inputs)
     expected = by_numpy(layer, inputs)
     np.testing.assert_allclose(nodes.outputs(rows), expected, rtol=1e-12, atol=1e-14)
     for q in (1, 3):
@@ -57,9 +58,9 @@ def test_activations_are_precise_to_the_last_digits_everywhere(width):
     sizes = np.concatenate([[0.0], np.geomspace(1e-300, 1e-3, 300), np.linspace(0.001, 45.0, 5_000), [700.0, 1e300]])
     z = np.concatenate([sizes, -sizes])[:, None]
     scaling = ColumnScaling(np.zeros(1), np.ones(1))
-    rows = scaling.columns_and_ramps(z)
+    rows = scaling.plain_columns(z)
     for logistic, phi in ((False, np.tanh), (True, lambda x: 1.0 / (1.0 + np.exp(-x)))):
-        nodes = CompiledLayer(KERNELS._replace(width=width), np.ones((1, 1)), np.zeros(1), logistic)
+        nodes = CompiledLayer(KERNELS._replace(width=width), np.ones((1, 1)), np.zeros(1), logistic, scaling)
         with np.errstate(over="ignore"):
             expected = phi(z.astype(np.longdouble)).astype(float)
         got = nodes.outputs(rows)
@@ -103,6 +104,45 @@ def test_a_model_that_has_predicted_can_be_pickled():
     model = SCNERegressor(effort=1, random_state=0).fit(X, X[:, 0] * X[:, 1])
     before = model.predict(X)
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), before)
+
+
+@pytest.mark.parametrize("trend", ["none", "judged", "linear"])
+def test_networks_on_the_same_features_predict_as_one(tmp_path, trend):
+    """Also those of a file, whose scalings are objects of their own: with the same bits."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 4))
+    y = np.stack([X[:, 0] + np.sin(2 * X[:, 1]), X[:, 2] * X[:, 3]], axis=1)
+    model = SCNERegressor(effort=1, n_estimators=5, trend=trend, random_state=0).fit(X, y)
+    fitted = model.fitted_
+    layers, weights = fitted.terms()
+    joined = fitted.joined_terms[0]
+    assert len(joined) < len(layers)
+    assert sum(layer.n_nodes for layer in joined) == sum(layer.n_nodes for layer in layers)
+    mean = sum(layer.outputs(X) @ beta for layer, beta in zip(layers, weights, strict=True)) / len(layers)
+    np.testing.assert_allclose(model.predict(X), fitted.target_scaling.undo(mean), rtol=1e-12, atol=1e-12)
+    model.save(tmp_path / "model.scne")
+    loaded = load(tmp_path / "model.scne")
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+    assert len(loaded.fitted_.joined_terms[0]) == len(joined)
+    assert "joined_terms" not in pickle.loads(pickle.dumps(model)).fitted_.__dict__
+
+
+def test_layers_that_differ_in_anything_stay_apart():
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    fitted = SCNERegressor(effort=1, n_estimators=2, trend="none", random_state=0).fit(X, X[:, 0]).fitted_
+    first, second = fitted.members
+    alike = replace(second, layer=replace(second.layer, scaling=first.layer.scaling))
+    assert len(replace(fitted, members=(first, alike)).joined_terms[0]) == 1
+    plain = alike.layer.scaling.columns
+    moved = replace(alike.layer.scaling, columns=replace(plain, shift=plain.shift + 1e-9))
+    others = {
+        "columns": replace(alike.layer, columns=alike.layer.columns[::-1].copy()),
+        "activation": replace(alike.layer, activation="sigmoid"),
+        "scaling": replace(alike.layer, scaling=moved),
+    }
+    for name, layer in others.items():
+        members = first, replace(alike, layer=layer)
+        assert len(replace(fitted, members=members).joined_terms[0]) == 2, name
 
 
 def test_a_prediction_is_that_of_the_plain_sum():

@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting import FittedNetworks, mean_output
+from scne.fitting import FittedNetworks, summed_output
 from scne.networks import ACTIVATIONS, HiddenLayer
 from scne.passes import Engine
 from scne.rows import ArrayRows, DatedScaling, InputScaling
@@ -131,7 +131,7 @@ class ShuffledRows:
     def _output(self, member: int) -> NDArray[np.float64]:
         return cast(
             "NDArray[np.float64]",
-            mean_output(self._inputs, [self._layers[member]], [self._weights[member]], self._engine),
+            summed_output(self._inputs, [self._layers[member]], [self._weights[member]], self._engine),
         )
 
     def _whole(self, outputs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -48,11 +48,11 @@ from scne.fitting._members import (
     Member,
     block_statistics,
     combined_statistics,
-    mean_output,
     statistics_form,
     statistics_hold,
     statistics_to_store,
     stored_statistics,
+    summed_output,
 )
 from scne.fitting._memory_plan import MemoryPlan, plan_memory
 from scne.fitting._plan import FitPlan, MemberPlan, ScalingPlan, TrendMode
@@ -144,7 +144,6 @@ __all__ = [
     "half_widths",
     "keeping",
     "learn_line",
-    "mean_output",
     "open_engine",
     "physical_memory",
     "placed",
@@ -158,5 +157,6 @@ __all__ = [
     "statistics_hold",
     "statistics_to_store",
     "stored_statistics",
+    "summed_output",
     "updated",
 ]

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.fitting._checks import check_real
-from scne.fitting._members import mean_output
+from scne.fitting._members import summed_output
 from scne.fitting._trend import Trend
 from scne.networks import HiddenLayer
 from scne.passes import ThreadEngine
@@ -106,7 +106,8 @@ def held_out_outputs(
         return None
     ends = np.cumsum(list(map(attrgetter("n_outputs"), layers)))[:-1]
     with nullcontext(site.engine) if site.engine.on_device else ThreadEngine(threads) as engine:
-        outputs = mean_output(rows.inputs, layers, np.split(np.ascontiguousarray(weights), ends), engine)
+        shares = np.split(np.ascontiguousarray(weights) / len(layers), ends)
+        outputs = summed_output(rows.inputs, layers, shares, engine)
     return HeldOutOutputs(rows, site.target_scaling.undo(outputs))
 
 

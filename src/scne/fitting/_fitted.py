@@ -1,6 +1,7 @@
 """A fitted model as one value: what predicting, explaining, updating, saving and exporting are functions of."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -8,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.fitting._calibration import HeldOutErrors
-from scne.fitting._members import Member, mean_output, member_outputs
+from scne.fitting._members import Member, member_outputs, summed_output
 from scne.fitting._trend import Trend
 from scne.fitting._weights import SolvedWeights
 from scne.ncl import EnsembleSystem, mean_factors
 from scne.networks import HiddenLayer
 from scne.passes import Engine
-from scne.rows import Array, ColumnScaling, ColumnStatistics, WeightScale
+from scne.rows import Array, ColumnScaling, ColumnStatistics, WeightScale, same_map
 
 if TYPE_CHECKING:
     from scne.rows import Encoder
@@ -230,9 +231,39 @@ class FittedNetworks:
         weights = split_weights(joint * (more / (more - 1)), layers)
         return [*layers, trend.layer], [*weights, trend.weights * (more / self.target_scaling.scale)]
 
+    @cached_property
+    def joined_terms(self) -> tuple[list[HiddenLayer], list[NDArray[np.float64]]]:
+        """The terms in fewer layers, with weights such that the output is the sum of H_m B_m.
+
+        Layers on the same features are one: columns are scaled, and ramps made, once for all of them.
+        """
+        layers, weights = self.terms()
+        alike: list[tuple[list[HiddenLayer], list[NDArray[np.float64]]]] = []
+        for layer, beta in zip(layers, weights, strict=True):
+            for parts, betas in alike:
+                first = parts[0]
+                linked = first.direct_link or layer.direct_link
+                same = first.activation == layer.activation and np.array_equal(first.columns, layer.columns)
+                if same and not linked and same_map(first.scaling, layer.scaling):
+                    parts.append(layer)
+                    betas.append(beta)
+                    break
+            else:
+                alike.append(([layer], [beta]))
+        joined, joint = [], []
+        for parts, betas in alike:
+            nodes = np.hstack(list(map(attrgetter("weights"), parts)))
+            biases = np.concatenate(list(map(attrgetter("biases"), parts)))
+            joined.append(parts[0] if len(parts) == 1 else replace(parts[0], weights=nodes, biases=biases))
+            joint.append(np.concatenate(betas) / len(layers))
+        return joined, joint
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "joined_terms"}
+
     def outputs(self, inputs: Array, engine: Engine) -> Array:
         """Outputs (n, q) for encoded inputs (n, d), in the units of y."""
-        return self.target_scaling.undo(mean_output(inputs, *self.terms(), engine))
+        return self.target_scaling.undo(summed_output(inputs, *self.joined_terms, engine))
 
     def member_outputs(self, inputs: Array, engine: Engine) -> Array:
         """What each network says, shape (M, n, q), in the units of y; sum_m a_m of it is the output."""

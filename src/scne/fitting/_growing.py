@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scne.fitting._calibration import kept_errors
 from scne.fitting._fit import BuildingSite
 from scne.fitting._fitted import FittedNetworks, HeldOutSums, RunningErrors, split_weights
-from scne.fitting._members import Member, draw_held_out, ensemble_system, mean_output
+from scne.fitting._members import Member, draw_held_out, ensemble_system, summed_output
 from scne.fitting._output_rows import output_rows
 from scne.fitting._plan import MemberPlan
 from scne.fitting._updating import LaterRows, rows_to_sum
@@ -104,7 +104,7 @@ def grown_members(
     assert rows.targets is not None
     targets = site.target_scaling.apply(rows.targets)
     said = [
-        mean_output(rows.inputs, [member.layer], [beta / len(members)], engine)
+        summed_output(rows.inputs, [member.layer], [beta / len(members)], engine)
         for member, beta in zip(members, weights, strict=True)
     ]
     grown = []
@@ -126,7 +126,7 @@ def _said_of(rows: ArrayRows, layer: HiddenLayer, ridge: float, site: BuildingSi
     fitted = np.arange(rows.n_rows) if site.held_out_places is None else other_places(rows.n_rows, site.held_out_places)
     system = ensemble_system(rows.take(fitted), [layer], unscaled, site.engine, stage="weighting nodes")
     weights = Naive().solve(system, 0.0, [ridge]).weights
-    return mean_output(rows.inputs, [layer], [weights], site.engine)
+    return summed_output(rows.inputs, [layer], [weights], site.engine)
 
 
 def _held_out_errors(
@@ -143,7 +143,7 @@ def _held_out_errors(
     rows = site.rows.take(site.held_out_places)
     assert rows.targets is not None
     with ThreadEngine(threads) as engine:
-        scaled = mean_output(rows.inputs, layers, split_weights(weights, layers), engine)
+        scaled = summed_output(rows.inputs, layers, split_weights(weights / len(layers), layers), engine)
     trend = model.trend
     if trend.mode == "blended" and trend.trend is not None:
         outputs = model.target_scaling.undo(scaled * trend.share) + trend.trend.apply(rows.inputs)

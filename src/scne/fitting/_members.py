@@ -255,17 +255,17 @@ def member_outputs(
     return outputs
 
 
-def mean_output(
+def summed_output(
     inputs: Array, layers: Sequence[HiddenLayer], weights: Sequence[NDArray[np.float64]], engine: Engine
 ) -> Array:
-    """The ensemble's output (1/M) sum_m f_m in scaled target units, shape (n, q)."""
+    """sum_m H_m B_m, shape (n, q): the output of an ensemble, whose weights are times a_m, in scaled target units."""
     if is_foreign(inputs) or engine.on_device:
-        means = []
+        totals = []
         for block in device_blocks(inputs, layers, engine):
-            total = sum(each_outputs(layers, block, betas=weights)) / len(layers)
+            total = sum(each_outputs(layers, block, betas=weights))
             # What came from this process's memory goes back there, block by block.
-            means.append(total if is_foreign(inputs) else to_numpy(total))
-        return namespace_of(means[0]).concat(means, axis=0)
+            totals.append(total if is_foreign(inputs) else to_numpy(total))
+        return namespace_of(totals[0]).concat(totals, axis=0)
     outputs = np.empty((len(inputs), weights[0].shape[1]))
 
     step = _prediction_rows(layers)
@@ -274,7 +274,7 @@ def mean_output(
         total = 0.0
         for output in each_outputs(layers, inputs[start : start + step], betas=weights):
             total = total + output
-        outputs[start : start + step] = total / len(layers)
+        outputs[start : start + step] = total
 
     engine.run(write, range(0, len(inputs), step))
     return outputs
@@ -291,6 +291,8 @@ def device_blocks(inputs: Array, layers: Sequence[HiddenLayer], engine: Engine) 
 
 
 def _prediction_rows(layers: Sequence[HiddenLayer]) -> int:
-    # Hidden outputs of one member at a time are held, about 4 MB a thread.
+    if layers[0].compiled is not None:
+        return rows_at_once(layers)
+    # Hidden outputs of one layer at a time are held, about 4 MB a thread.
     widest = int(max(map(attrgetter("n_outputs"), layers)))
     return min(rows_at_once(layers), max(256, (1 << 22) // (8 * max(1, widest)) // 256 * 256))

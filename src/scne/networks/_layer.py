@@ -11,7 +11,7 @@ from numpy.lib import introspect
 from numpy.typing import NDArray
 
 from scne.networks.compiled import KERNELS, Kernels, LayerTask
-from scne.rows import Array, ColumnsAndRamps, InputScaling, cast, is_numpy, like, namespace_of
+from scne.rows import Array, DatedScaling, InputScaling, PlainColumns, cast, is_numpy, like, namespace_of
 
 
 @dataclass(frozen=True)
@@ -150,6 +150,8 @@ class CompiledLayer:
     biases : ndarray of shape (L,)
     logistic : bool
         1 / (1 + exp(-z)) in the place of tanh.
+    scaling : ColumnScaling, RampScaling or DatedScaling
+        Whose ramps follow the columns.
     linked : bool
         Whether scaled columns follow the nodes as further outputs.
     """
@@ -160,32 +162,36 @@ class CompiledLayer:
         weights: NDArray[np.float64],
         biases: NDArray[np.float64],
         logistic: bool,
+        scaling: InputScaling,
         linked: bool = False,
     ) -> None:
-        self.kernels, self.logistic, self.linked, self.sparse = kernels, logistic, linked, SparseNodes(weights)
+        self.kernels, self.linked, self.sparse = kernels, linked, SparseNodes(weights)
+        scaling = scaling.inner if isinstance(scaling, DatedScaling) else scaling
+        self.sources, self.slopes = scaling.sources.astype(np.int64), 2.0 / scaling.widths
+        self.starts = np.ascontiguousarray(scaling.starts, dtype=np.float64)
         self.weights = np.ascontiguousarray(self.sparse.weights, dtype=np.float64)
         self.biases = np.ascontiguousarray(biases, dtype=np.float64)
         # What is the same at every call: of a single row, asking for addresses would take longer than the arithmetic.
-        self.task = LayerTask(n_nodes=len(biases), logistic=logistic)
+        self.task = LayerTask(n_nodes=len(biases), logistic=logistic, n_ramps=len(self.sources))
+        self.task.sources, self.task.starts = self.sources.ctypes.data, self.starts.ctypes.data
+        self.task.slopes = self.slopes.ctypes.data
         self.task.order, self.task.first = self.sparse.order.ctypes.data, self.sparse.first.ctypes.data
         self.task.features, self.task.weights = self.sparse.features.ctypes.data, self.weights.ctypes.data
         self.task.biases = self.biases.ctypes.data
 
-    def outputs(self, rows: ColumnsAndRamps, betas: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def outputs(self, rows: PlainColumns, betas: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """H of some rows, shape (n, L), or with links (n, L + c).
 
         With `betas`, one row for each output, the product H beta, and H is never there as a whole.
         """
-        library, (n_rows, n_columns), n_nodes = self.kernels.library, rows.plain.shape, len(self.biases)
+        library, (n_rows, n_columns), n_nodes = self.kernels.library, rows.scaled.shape, len(self.biases)
         q = 0 if betas is None else betas.shape[1]
         result = np.empty((n_rows, n_nodes)) if betas is None else np.zeros((n_rows, q))
-        space = np.empty(library.scne_layer_space(n_columns, len(rows.sources), n_nodes, q))
+        space = np.empty(library.scne_layer_space(n_columns, self.task.n_ramps, n_nodes, q))
         # A copy: threads may use the same layer at the same time.
         task = LayerTask.from_buffer_copy(self.task)
-        task.n_rows, task.n_columns, task.n_ramps, task.n_outputs = n_rows, n_columns, len(rows.sources), q
-        task.plain, task.raw, task.space = rows.plain.ctypes.data, rows.raw.ctypes.data, space.ctypes.data
-        task.sources, task.starts = rows.sources.ctypes.data, rows.starts.ctypes.data
-        task.slopes = rows.slopes.ctypes.data
+        task.n_rows, task.n_columns, task.n_outputs = n_rows, n_columns, q
+        task.plain, task.raw, task.space = rows.scaled.ctypes.data, rows.raw.ctypes.data, space.ctypes.data
         if betas is None:
             task.hidden = result.ctypes.data
         else:
@@ -194,7 +200,7 @@ class CompiledLayer:
         library.scne_hidden_outputs(ctypes.byref(task), self.kernels.width)
         if not self.linked:
             return result
-        return np.hstack([result, rows.plain]) if betas is None else result + rows.plain @ betas[n_nodes:]
+        return np.hstack([result, rows.scaled]) if betas is None else result + rows.scaled @ betas[n_nodes:]
 
 
 # Scaled features that are held at a time: those of all rows of a block would take more than its outputs.
@@ -251,7 +257,8 @@ class HiddenLayer:
         """The nodes as compiled kernels read them; None where nothing was compiled."""
         if KERNELS is None:
             return None
-        return CompiledLayer(KERNELS, self.weights, self.biases, self.activation == "sigmoid", self.direct_link)
+        logistic = self.activation == "sigmoid"
+        return CompiledLayer(KERNELS, self.weights, self.biases, logistic, self.scaling, self.direct_link)
 
     def __getstate__(self) -> dict[str, Any]:
         # Pointers of this process mean nothing elsewhere.
@@ -273,7 +280,7 @@ def each_outputs(
     Columns are scaled in float64, and what follows runs in `precision`.
     """
     last: HiddenLayer | None = None
-    rows: ColumnsAndRamps | None = None
+    rows: PlainColumns | None = None
     scaled: Array | None = None
     here = is_numpy(inputs) and precision == "float64"
     for m, layer in enumerate(layers):
@@ -282,7 +289,7 @@ def each_outputs(
             rows = scaled = None
         last = layer
         if here and layer.compiled is not None:
-            rows = rows or layer.scaling.columns_and_ramps(inputs[:, layer.columns])
+            rows = rows or layer.scaling.plain_columns(inputs[:, layer.columns])
             yield layer.compiled.outputs(rows, beta)
             continue
         if scaled is None:

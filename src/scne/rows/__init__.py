@@ -55,7 +55,15 @@ from scne.rows._row_weights import (
     learn_weight_scale,
     weight_facts,
 )
-from scne.rows._scaling import FULL_DEVIATIONS, INPUT_SCALINGS, SCALINGS, ColumnsAndRamps, ColumnScaling, RampScaling
+from scne.rows._scaling import (
+    FULL_DEVIATIONS,
+    INPUT_SCALINGS,
+    SCALINGS,
+    ColumnScaling,
+    PlainColumns,
+    RampScaling,
+    same_map,
+)
 from scne.rows._scaling_learner import (
     ColumnStatistics,
     column_statistics,
@@ -138,7 +146,6 @@ __all__ = [
     "ColumnReading",
     "ColumnScaling",
     "ColumnStatistics",
-    "ColumnsAndRamps",
     "DataError",
     "DateColumns",
     "DatedScaling",
@@ -150,6 +157,7 @@ __all__ = [
     "FileRows",
     "InputScaling",
     "Label",
+    "PlainColumns",
     "RampScaling",
     "RawRows",
     "RowBlock",
@@ -212,6 +220,7 @@ __all__ = [
     "release_memory",
     "resolve_groups",
     "row_keys",
+    "same_map",
     "sample_positions",
     "stacked",
     "to_numpy",

@@ -8,7 +8,7 @@ seen in training.
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,26 +24,18 @@ INPUT_SCALINGS: tuple[str, ...] = (*SCALINGS, "min-max", "ramps", "chosen ramps"
 FULL_DEVIATIONS = 3.0
 
 
-class ColumnsAndRamps(NamedTuple):
-    """What a scaling makes of some rows, before its ramps are there; arrays of NumPy, float64, contiguous.
+class PlainColumns(NamedTuple):
+    """What a scaling makes of some rows, without its ramps; arrays of NumPy, float64, contiguous.
 
     Attributes
     ----------
-    plain : ndarray of shape (n, c)
-        Scaled columns.
+    scaled : ndarray of shape (n, c)
     raw : ndarray of shape (n, c)
-        Columns from which the ramps are made.
-    sources : ndarray of int64, shape (k,)
-        The column of each ramp.
-    starts, slopes : ndarray of shape (k,)
-        A ramp is slope (x - start) - 1, between -1 and 1.
+        Columns from which ramps are made.
     """
 
-    plain: NDArray[np.float64]
+    scaled: NDArray[np.float64]
     raw: NDArray[np.float64]
-    sources: NDArray[np.int64]
-    starts: NDArray[np.float64]
-    slopes: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -68,6 +60,10 @@ class ColumnScaling:
     scale: NDArray[np.float64]
     lower: NDArray[np.float64] | None = None
     upper: NDArray[np.float64] | None = None
+    # There are no ramps.
+    sources: ClassVar[NDArray[np.intp]] = np.empty(0, dtype=np.intp)
+    starts: ClassVar[NDArray[np.float64]] = np.empty(0)
+    widths: ClassVar[NDArray[np.float64]] = np.empty(0)
 
     @property
     def n_columns(self) -> int:
@@ -91,10 +87,10 @@ class ColumnScaling:
             values = namespace_of(values).clip(values, like(self.lower, values), like(self.upper, values))
         return (values - like(self.shift, values)) / like(self.scale, values)
 
-    def columns_and_ramps(self, values: NDArray[np.float64]) -> ColumnsAndRamps:
-        """The same as `apply`, without ramps: there are none."""
-        plain = np.ascontiguousarray(self.apply(values))
-        return ColumnsAndRamps(plain, plain, np.empty(0, np.int64), np.empty(0), np.empty(0))
+    def plain_columns(self, values: NDArray[np.float64]) -> PlainColumns:
+        """The same as `apply`."""
+        scaled = np.ascontiguousarray(self.apply(values))
+        return PlainColumns(scaled, scaled)
 
     def undo(self, values: Array) -> Array:
         """Map scaled rows back to the columns' own units."""
@@ -167,11 +163,10 @@ class RampScaling:
         np.clip(ramps, -1.0, 1.0, out=ramps)
         return features
 
-    def columns_and_ramps(self, values: NDArray[np.float64]) -> ColumnsAndRamps:
-        """What `apply` makes of some rows, the ramps not yet computed."""
+    def plain_columns(self, values: NDArray[np.float64]) -> PlainColumns:
+        """What `apply` makes of some rows, without ramps."""
         values = np.ascontiguousarray(values, dtype=np.float64)
-        plain = np.ascontiguousarray(_limited(self.columns.apply(values)))
-        return ColumnsAndRamps(plain, values, self.sources.astype(np.int64), self.starts, 2.0 / self.widths)
+        return PlainColumns(np.ascontiguousarray(_limited(self.columns.apply(values))), values)
 
     def _apply_on_device(self, values: Array) -> Array:
         xp = namespace_of(values)
@@ -201,3 +196,17 @@ def _limited(scaled: Array) -> Array:
         return scaled
     beyond = np.log1p(np.maximum(size - FULL_DEVIATIONS, 0.0))
     return np.copysign(np.minimum(size, FULL_DEVIATIONS) + beyond, scaled)
+
+
+def same_map(one: Any, other: Any) -> bool:
+    """Whether two scalings do the same to every row, to the last bit.
+
+    Examples
+    --------
+    >>> first, second = ColumnScaling(np.zeros(1), np.ones(1)), ColumnScaling(np.zeros(1), np.full(1, 2.0))
+    >>> same_map(first, ColumnScaling(np.zeros(1), np.ones(1))), same_map(first, second)
+    (True, False)
+    """
+    if one is other or not hasattr(one, "__dataclass_fields__"):
+        return one is other or np.array_equal(one, other)
+    return type(one) is type(other) and all(map(same_map, vars(one).values(), vars(other).values()))
