@@ -20,8 +20,6 @@ from scne import (
 )
 from scne.explain import _layer_game, _sine_series, column_players, source_players
 
-PHI = {"tanh": np.tanh, "sigmoid": lambda z: 1 / (1 + np.exp(-z))}
-
 
 def brute_force(predict, rows, background, parts):
     """v of all coalitions of `parts`, lists of columns of frames, by predicting mixed rows."""
@@ -69,14 +67,16 @@ TWO = np.column_stack([PRODUCT, NUMBERS.a * NUMBERS.d])
 GROUPS = {"left": ["a", "b"], "right": ["c", "d"]}
 MODELS = {
     "default": (SCNERegressor(effort=1, random_state=0), PRODUCT),
-    "two outputs": (SCNERegressor(effort=1, random_state=0), TWO),
-    "blended trend": (SCNERegressor(effort=1, random_state=0), PRODUCT + 9 * NUMBERS.a),
+    "two outputs, blended trend": (SCNERegressor(effort=1, random_state=0), TWO),
     "trend taken off": (SCNERegressor(effort=1, trend="linear", random_state=0), TWO),
     "groups": (SCNERegressor(effort=1, groups=GROUPS, networks="per group", random_state=0), PRODUCT),
     "paper": (SCNERegressor.paper(groups=GROUPS, random_state=0), PRODUCT),
     "direct links": (RVFLRegressor(15, direct_link=True, random_state=0), TWO),
     "drawn": (DNNERegressor(RVFLRegressor(10, random_state=0), n_estimators=2, random_state=0), PRODUCT),
-    "member weights": (SCNERegressor(effort=1, member_weights="auto", n_estimators=3, random_state=0), PRODUCT),
+    "member weights": (
+        SCNERegressor(effort=1, member_weights=[0.5, 0.2, 0.3], n_estimators=3, random_state=0),
+        PRODUCT,
+    ),
 }
 
 
@@ -84,6 +84,14 @@ MODELS = {
 def fitted(request):
     model, y = MODELS[request.param]
     return model.fit(NUMBERS, y)
+
+
+def test_models_have_all_kinds_of_trends():
+    assert {model.fit(NUMBERS, y).fitted_.trend.mode for model, y in MODELS.values()} == {
+        "none",
+        "taken off",
+        "blended",
+    }
 
 
 def test_values_of_columns_are_those_of_brute_force(fitted):
@@ -129,7 +137,7 @@ def mixed():
         {
             "size": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
             "kind": rng.choice(["pine", "oak", "ash"], n),
-            "empty": 1.0,
+            "empty": None,
             "sold": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(700, size=n), "D"),
             "year": rng.integers(2020, 2024, n),
             "month": rng.integers(1, 13, n),
@@ -137,8 +145,7 @@ def mixed():
         }
     )
     y = (
-        frame["size"].fillna(0.5)
-        * frame.kind.map({"pine": 1.0, "oak": 2.0, "ash": -1.0})
+        frame["size"].fillna(0.5) * frame.kind.map({"pine": 1.0, "oak": 2.0, "ash": -1.0})
         + np.sin(frame.month)
         + frame.sold.dt.month / 6
     )
@@ -338,7 +345,7 @@ def test_what_cannot_be_explained_is_refused_by_name():
 
 
 def test_a_date_may_not_be_cut(mixed):
-    frame, model = mixed
+    _, model = mixed
     assert column_players(model.fitted_).names[-1] == "year, month, day"
     with pytest.raises(ValueError, match="year, month and day"):
         source_players(model.fitted_, {"one": ["year"], "two": ["month", "day"]})

@@ -2,25 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators.inputs._types import RandomState, Table
-from scne.fitting import FittedNetworks, check_integer, check_real, check_threads
+from scne.fitting import check_integer, check_real, check_threads
 from scne.passes import ThreadEngine
 
 if TYPE_CHECKING:
+    from scne.estimators._class_predictions import ClassPredictions
+    from scne.estimators._regressor import FittedRegressor
     from scne.explain import Contributions
 
 
 class Contributing:
     """A fitted model whose predictions are sums of terms of its columns or sources."""
-
-    n_jobs: int | None
-    fitted_: FittedNetworks
 
     def contributions(
         self,
@@ -92,12 +91,13 @@ class Contributing:
         from scne.explain import contributions
 
         check_is_fitted(self)
+        model = cast("FittedRegressor | ClassPredictions", self)
         if max_background is not None:
             check_integer("max_background", max_background, 1)
         tolerance = check_real("tolerance", tolerance, open_left=True, most=1.0)
-        players = players_of(self.fitted_, by)
-        inputs = explained_inputs(self, X, "X")
-        others = inputs if background is None else explained_inputs(self, background, "background")
+        players = players_of(model.fitted_, by)
+        inputs = explained_inputs(model, X, "X")
+        others = inputs if background is None else explained_inputs(model, background, "background")
         if background is None and len(others) == 1:
             raise ValueError(
                 "X has one row, and without a background there is nothing to compare it with; pass background, such as "
@@ -105,9 +105,9 @@ class Contributing:
             )
         seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
         others = background_rows(others, max_background, seed)
-        with ThreadEngine(check_threads(self.n_jobs)) as engine:
+        with ThreadEngine(check_threads(model.n_jobs)) as engine:
             found = contributions(
-                self.fitted_, inputs, others, players, engine, interactions=interactions, tolerance=tolerance
+                model.fitted_, inputs, others, players, engine, interactions=interactions, tolerance=tolerance
             )
         if by != "columns" or interactions:
             return found

@@ -1,7 +1,7 @@
 """Values of all coalitions of the few players of a node, and what they make of them.
 
-A node is phi(b + sum_j a_j) with a part a_j for each of its p players. In the coalition S the players of S have the parts
-of the row x that is explained, and the others those of a row z of the background:
+A node is phi(b + sum_j a_j) with a part a_j for each of its p players. In the coalition S the players of S have the
+parts of the row x that is explained, and the others those of a row z of the background:
 
     v(S) = mean_z phi(b + sum_{j in S} a_j(x) + sum_{j not in S} a_j(z)).
 

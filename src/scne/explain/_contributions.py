@@ -106,16 +106,16 @@ def contributions(
     terms = _terms_of_sets(model, players) if interactions else _terms_of_players(players)
     # In a mean of the layers' outputs; a series makes an error in every node that has one, times its weight.
     shares = [beta / len(layers) for beta in weights]
-    largest = sum(float(np.abs(beta[: layer.n_nodes]).max(axis=1).sum()) for layer, beta in zip(layers, shares))
+    largest = 0.0
+    for layer, beta in zip(layers, shares, strict=True):
+        largest += float(np.abs(beta[: layer.n_nodes]).max(axis=1).sum())
     node_tolerance = min(0.1, tolerance / max(largest, 1.0))
     values = np.zeros((len(inputs), len(terms.members), model.n_outputs))
     step = max(1, min(64, _PAIRS_TOGETHER // len(background)))
     starts = range(0, len(inputs), step)
     done, total = 0, len(layers) * len(starts)
     for layer, beta in zip(layers, shares, strict=True):
-        game = LayerGame(
-            layer, beta, background, players, terms.places, by_sets=interactions, tolerance=node_tolerance
-        )
+        game = LayerGame(layer, beta, background, players, terms.places, by_sets=interactions, tolerance=node_tolerance)
 
         def write(start: int, game: LayerGame = game) -> None:
             game.add(inputs[start : start + step], values[start : start + step])

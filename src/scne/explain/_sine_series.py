@@ -1,8 +1,8 @@
 """Shapley values of the many players of a node, without its 2^p coalitions.
 
-With t the share of the others that are in a coalition, player j's value is the integral over t in [0, 1] of its expected
-effect on a coalition into which every other player comes with probability t. For a sine of a sum that expectation is a
-product over players, and tanh(u / 2) is a sine series on any range that is wide enough:
+Player j's value is the integral over t in [0, 1] of its expected effect on a coalition into which every other player
+comes with probability t. For a sine of a sum that expectation is a product over players, and tanh(u / 2) is a sine
+series on any bounded range:
 
     tanh(u / 2) = sum over odd n of 4 pi / P sin(omega_n u) / sinh(pi omega_n),  omega_n = pi n / P,
 

@@ -7,12 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.estimators.inputs._data import check_prediction_inputs, is_dask_collection, is_file_rows
-from scne.estimators.inputs._frames import is_frame
 from scne.estimators.inputs._known_files import file_encoder, opened
 from scne.explain import Players, column_players, source_players
 from scne.fitting import FittedNetworks
 from scne.passes import stripe_rows
-from scne.rows import sample_positions, to_numpy
+from scne.rows import is_frame, sample_positions, to_numpy
 
 if TYPE_CHECKING:
     from scne.estimators._class_predictions import ClassPredictions
