@@ -100,5 +100,5 @@ def set_matrix(p: int) -> NDArray[np.float64]:
     matrix = np.ones((1, 1))
     for _ in range(p):
         # Sets with the next player: those without it, and the same sets off what they are beside it.
-        matrix = np.block([[matrix, np.zeros_like(matrix)], [-matrix, matrix]])
+        matrix = np.block([[matrix, np.zeros_like(matrix)], [0.0 - matrix, matrix]])
     return matrix[1:]

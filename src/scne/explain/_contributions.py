@@ -16,6 +16,8 @@ from scne.passes import Engine, announce
 
 # Pairs of a row and a row of the background that a thread works on at a time.
 _PAIRS_TOGETHER = 2_048
+# The largest error of a node, which goes from -1 to 1 or from 0 to 1; nodes with series that weigh nothing.
+_MOST_NODE_ERROR, _TINY = 0.5, 1e-300
 # Players of a node whose sets are told apart: 2^p terms each.
 MOST_PLAYERS_OF_SETS = 10
 
@@ -104,25 +106,23 @@ def contributions(
     """
     layers, weights = model.terms()
     terms = _terms_of_sets(model, players) if interactions else _terms_of_players(players)
-    # In a mean of the layers' outputs; a series makes an error in every node that has one, times its weight.
-    shares = [beta / len(layers) for beta in weights]
-    largest = 0.0
-    for layer, beta in zip(layers, shares, strict=True):
-        largest += float(np.abs(beta[: layer.n_nodes]).max(axis=1).sum())
-    node_tolerance = min(0.1, tolerance / max(largest, 1.0))
+    games = [
+        LayerGame(layer, beta / len(layers), background, players, terms.places, by_sets=interactions)
+        for layer, beta in zip(layers, weights, strict=True)
+    ]
+    # Every node that has a series makes an error, times its weight.
+    node_tolerance = min(_MOST_NODE_ERROR, tolerance / max(sum(game.series_weight for game in games), _TINY))
     values = np.zeros((len(inputs), len(terms.members), model.n_outputs))
     step = max(1, min(64, _PAIRS_TOGETHER // len(background)))
-    starts = range(0, len(inputs), step)
-    done, total = 0, len(layers) * len(starts)
-    for layer, beta in zip(layers, shares, strict=True):
-        game = LayerGame(layer, beta, background, players, terms.places, by_sets=interactions, tolerance=node_tolerance)
+    starts = list(range(0, len(inputs), step))
 
-        def write(start: int, game: LayerGame = game) -> None:
-            game.add(inputs[start : start + step], values[start : start + step])
+    def write(start: int) -> None:
+        rows = slice(start, start + step)
+        for game in games:
+            game.add(inputs[rows], values[rows], node_tolerance)
 
-        for _ in engine.map(write, list(starts)):
-            done += 1
-            announce("explaining rows", done, total, len(inputs))
+    for done, _ in enumerate(engine.map(write, starts)):
+        announce("explaining rows", done + 1, len(starts), len(inputs))
     values *= model.target_scaling.scale
     base = np.asarray(model.outputs(background, engine)).mean(axis=0)
     flat = model.columns.flat_target
