@@ -71,7 +71,9 @@ def main() -> None:
     say("")
     scale = float(np.std(air.target[train]))
     own_error, fewer_error = error(own, exact, scale), error(fewer, exact, scale)
-    print(f"{len(rows):,} rows of {rows.shape[1]} columns against {len(background)} others, {len(model.groups_)} networks")
+    print(
+        f"{len(rows):,} rows of {rows.shape[1]} columns against {len(background)} others, {len(model.groups_)} networks"
+    )
     print(f"{'':40}{'ms / row':>10}{'error / sd(y)':>15}{'shap, equal error':>19}")
     lines = {"scne, tolerance 1e-10": exact, **table}
     for name, explained in lines.items():

@@ -87,7 +87,7 @@ class Contributing:
         True
         """
         # Loaded with the first explanation: a fit needs none of it.
-        from scne.estimators.inputs._explained_rows import background_rows, column_data, explained_inputs, players_of
+        from scne.estimators.inputs._explained_rows import background_inputs, column_data, explained_inputs, players_of
         from scne.explain import contributions
 
         check_is_fitted(self)
@@ -97,14 +97,14 @@ class Contributing:
         tolerance = check_real("tolerance", tolerance, open_left=True, most=1.0)
         players = players_of(model.fitted_, by)
         inputs = explained_inputs(model, X, "X")
-        others = inputs if background is None else explained_inputs(model, background, "background")
-        if background is None and len(others) == 1:
+        if background is None and len(inputs) == 1:
             raise ValueError(
                 "X has one row, and without a background there is nothing to compare it with; pass background, such as "
                 "rows of the fit."
             )
         seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-        others = background_rows(others, max_background, seed)
+        source, argument = (X, "X") if background is None else (background, "background")
+        others = background_inputs(model, source, argument, max_background, seed)
         with ThreadEngine(check_threads(model.n_jobs)) as engine:
             found = contributions(
                 model.fitted_, inputs, others, players, engine, interactions=interactions, tolerance=tolerance

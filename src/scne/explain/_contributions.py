@@ -57,6 +57,12 @@ class Contributions:
         predictions: NDArray[np.float64] = self.base_value + self.values.sum(axis=1)
         return predictions
 
+    def of_output(self, output: int) -> tuple[NDArray[np.float64], float]:
+        """The values (n_rows, k) and the base value of one output."""
+        if self.values.ndim == 2:
+            return self.values, float(self.base_value)
+        return self.values[:, :, output], float(np.atleast_1d(self.base_value)[output])
+
     def to_explanation(self) -> Any:
         """A ``shap.Explanation``, for shap's own plots (``pip install shap``).
 

@@ -1,21 +1,42 @@
 """The door for rows whose predictions are explained, and for the background that they are explained against."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scne.estimators.inputs._data import check_prediction_inputs, is_dask_collection, is_file_rows
 from scne.estimators.inputs._known_files import file_encoder, opened
-from scne.explain import Players, column_players, source_players
-from scne.fitting import FittedNetworks
-from scne.passes import stripe_rows
-from scne.rows import is_frame, sample_positions, to_numpy
+from scne.explain import Contributions, Players, column_players, contributions, source_players
+from scne.fitting import FittedNetworks, check_threads
+from scne.passes import ThreadEngine, stripe_rows
+from scne.rows import SampledRows, encoded_rows, is_frame, sample_positions, to_numpy
 
 if TYPE_CHECKING:
     from scne.estimators._class_predictions import ClassPredictions
     from scne.estimators._regressor import FittedRegressor
+    from scne.rows import FileRows
+
+
+# Rows of files whose terms are held at a time.
+_ROWS_TOGETHER = 4_096
+
+
+class Background(NamedTuple):
+    """Rows of files to compare with, None for those that are explained, how many are drawn, and the seed."""
+
+    rows: Any
+    most: int | None
+    seed: int
+
+
+class TermSettings(NamedTuple):
+    """What is asked for, as in `contributions`."""
+
+    by: str | Mapping[str, object]
+    interactions: bool
+    tolerance: float
 
 
 def explained_inputs(model: "FittedRegressor | ClassPredictions", X: Any, argument: str) -> NDArray[np.float64]:
@@ -34,11 +55,43 @@ def explained_inputs(model: "FittedRegressor | ClassPredictions", X: Any, argume
     return np.asarray(to_numpy(check_prediction_inputs(model, X, model.fitted_.columns)), dtype=np.float64)
 
 
-def background_rows(inputs: NDArray[np.float64], most: int | None, seed: int) -> NDArray[np.float64]:
-    """At most `most` of the rows, drawn by the seed."""
-    if most is None or len(inputs) <= most:
-        return inputs
-    return inputs[sample_positions(len(inputs), most, seed)]
+def background_inputs(
+    model: "FittedRegressor | ClassPredictions", X: Any, argument: str, most: int | None, seed: int
+) -> NDArray[np.float64]:
+    """At most `most` rows, drawn by the seed, as the numbers that networks see; of files no others are held."""
+    X = opened(model, X)
+    if most is None or not is_file_rows(X):
+        inputs = explained_inputs(model, X, argument)
+        return inputs if most is None or len(inputs) <= most else inputs[sample_positions(len(inputs), most, seed)]
+    encoder = file_encoder(model)
+    source = encoded_rows(X.read_as(encoder), encoder)
+    positions = sample_positions(source.n_rows, most, seed)
+    rows = SampledRows(source, positions).sample(stripe_rows(source.n_rows))
+    return np.asarray(rows.inputs, dtype=np.float64)
+
+
+def contribution_batches(
+    model: "FittedRegressor | ClassPredictions", files: "FileRows", against: Background, terms: TermSettings
+) -> Iterator[tuple[Any, Contributions]]:
+    """Record batches of files with the contributions of their rows, in the order of the rows."""
+    encoder = file_encoder(model)
+    files, players = files.read_as(encoder), players_of(model.fitted_, terms.by)
+    source = files if against.rows is None else against.rows
+    background = background_inputs(model, source, "background", against.most, against.seed)
+    with ThreadEngine(check_threads(model.n_jobs)) as engine:
+        for batch in files.batches(None, rows=_ROWS_TOGETHER):
+            yield (
+                batch,
+                contributions(
+                    model.fitted_,
+                    encoder.transform(batch),
+                    background,
+                    players,
+                    engine,
+                    interactions=terms.interactions,
+                    tolerance=terms.tolerance,
+                ),
+            )
 
 
 def players_of(model: FittedNetworks, by: str | Mapping[str, object]) -> Players:
