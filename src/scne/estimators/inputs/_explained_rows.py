@@ -11,7 +11,7 @@ from scne.estimators.inputs._known_files import file_encoder, opened
 from scne.explain import Contributions, Players, column_players, contributions, source_players
 from scne.fitting import FittedNetworks, check_threads
 from scne.passes import ThreadEngine, stripe_rows
-from scne.rows import SampledRows, encoded_rows, is_frame, sample_positions, to_numpy
+from scne.rows import is_frame, sample_positions, to_numpy
 
 if TYPE_CHECKING:
     from scne.estimators._class_predictions import ClassPredictions
@@ -63,11 +63,15 @@ def background_inputs(
     if most is None or not is_file_rows(X):
         inputs = explained_inputs(model, X, argument)
         return inputs if most is None or len(inputs) <= most else inputs[sample_positions(len(inputs), most, seed)]
-    encoder = file_encoder(model)
-    source = encoded_rows(X.read_as(encoder), encoder)
-    positions = sample_positions(source.n_rows, most, seed)
-    rows = SampledRows(source, positions).sample(stripe_rows(source.n_rows))
-    return np.asarray(rows.inputs, dtype=np.float64)
+    encoder, drawn, start = file_encoder(model), [], 0
+    files, columns = X.read_as(encoder), [encoding.column for encoding in encoder.encodings]
+    total = files.count_rows()
+    positions = sample_positions(total, most, seed)
+    for batch in files.batches(columns, rows=stripe_rows(total)):
+        first, last = np.searchsorted(positions, [start, start + batch.num_rows])
+        drawn.append(encoder.transform(batch.take(positions[first:last] - start)))
+        start += batch.num_rows
+    return np.concatenate(drawn)
 
 
 def contribution_batches(
