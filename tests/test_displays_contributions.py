@@ -28,6 +28,8 @@ def test_a_waterfall_leads_from_the_mean_to_the_prediction(model):
     assert ends[-1] == pytest.approx(model.predict(X[3:4])[0, 1])
     sizes = [abs(bar.get_width()) for bar in display.bars_]
     assert sizes == sorted(sizes)
+    low, high = display.ax_.get_xlim()
+    assert low < min(ends) < max(ends) < high
     assert {bar.get_height() for bar in display.bars_} == {0.5}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
 import matplotlib
@@ -58,7 +59,7 @@ class WaterfallDisplay(Display):
     [(40.0, 2.0), (42.0, -5.0)]
     """
 
-    def __init__(self, *, names: Any, values: ArrayLike, base_value: float) -> None:
+    def __init__(self, *, names: Sequence[str | int], values: ArrayLike, base_value: float) -> None:
         self.names = [str(name) for name in names]
         self.values = np.asarray(values, dtype=np.float64)
         self.base_value = float(base_value)
@@ -68,7 +69,7 @@ class WaterfallDisplay(Display):
         cls,
         estimator: BaseEstimator,
         X: Any,
-        background: Any,
+        background: ArrayLike,
         *,
         output: int = 0,
         max_terms: int = 10,
@@ -133,7 +134,10 @@ class WaterfallDisplay(Display):
         ax.axvline(self.base_value, color=ink, linewidth=0.8, linestyle=(0, (3.5, 1.6)), zorder=0.9)
         ax.set_yticks(places, [literal(shorten(name, KEY_SIZE, _NAME_WIDTH)) for name in names])
         ax.set_xlabel(f"from the mean {self.base_value:.4g} to the prediction {ends[-1]:.4g}")
-        ax.margins(x=0.05)
+        # Bars hold the axes to where they begin, so room is made by hand.
+        low, high = min(starts.min(), ends.min()), max(starts.max(), ends.max())
+        room = 0.05 * max(high - low, np.finfo(float).tiny)
+        ax.set_xlim(low - room, high + room)
 
 
 class BeeswarmDisplay(Display):
@@ -159,7 +163,7 @@ class BeeswarmDisplay(Display):
     ['weather', 'traffic']
     """
 
-    def __init__(self, *, names: Any, values: ArrayLike) -> None:
+    def __init__(self, *, names: Sequence[str | int], values: ArrayLike) -> None:
         self.names = [str(name) for name in names]
         self.values = np.asarray(values, dtype=np.float64)
 
@@ -168,7 +172,7 @@ class BeeswarmDisplay(Display):
         cls,
         estimator: BaseEstimator,
         X: Any,
-        background: Any = None,
+        background: ArrayLike | None = None,
         *,
         output: int = 0,
         max_terms: int = 10,
@@ -228,7 +232,9 @@ class BeeswarmDisplay(Display):
         return self
 
 
-def _found(estimator: BaseEstimator, X: Any, background: Any, settings: dict[str, Any]) -> _Contributions:
+def _found(
+    estimator: BaseEstimator, X: ArrayLike, background: ArrayLike | None, settings: dict[str, Any]
+) -> _Contributions:
     model, rows = final_model(estimator, X)
     others = None if background is None else final_model(estimator, background).X
     found: _Contributions = model.contributions(rows, others, **settings)
