@@ -58,7 +58,7 @@ def compile_kernels(folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as there:
         objects = []
         for width, options in WIDTHS.items():
-            for name in ("tuning", "layer") if wide or width == "4" else ():
+            for name in ("tuning", "layer", "shapley") if wide or width == "4" else ():
                 objects.append(f"{there}/{name}{width}.o")
                 step = [*FLAGS, *options.split(), f"-DWIDTH={width}", "-c", str(folder / f"{name}.c")]
                 run([*compiler, *step, "-o", objects[-1]])

@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     )
     from scne.passes import Progress, listening
     from scne.report import (
+        BeeswarmDisplay,
         ConvergenceDisplay,
         DecorrelationPathDisplay,
         GroupContributionDisplay,
         MemberCorrelationDisplay,
         NodesDisplay,
         PredictionIntervalDisplay,
+        WaterfallDisplay,
     )
     from scne.rows import open_rows
 
@@ -67,6 +69,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "BeeswarmDisplay",
     "ConvergenceDisplay",
     "DNNERegressor",
     "DecorrelationPathDisplay",
@@ -81,6 +84,7 @@ __all__ = [
     "SCNRegressor",
     "ScneConvergenceWarning",
     "ScneWarning",
+    "WaterfallDisplay",
     "__version__",
     "error_decomposition",
     "listening",

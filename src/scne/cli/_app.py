@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from scne.cli._console import open_console, plain_warnings, take_any_text
 from scne.cli._data import data_app
+from scne.cli._explain import explain_command
 from scne.cli._export import export_command, refuse_interval
 from scne.cli._fit import fit_command
 from scne.cli._options import (
@@ -37,6 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data_app, name="data")
+app.command("explain")(explain_command)
 app.command("export")(export_command)
 app.add_typer(paper_app, name="paper")
 app.command("report")(report_command)

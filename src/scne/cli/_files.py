@@ -56,6 +56,14 @@ def target_names(model: Model) -> list[str]:
     return [f"y{place}" for place in range(model.fitted_.n_outputs)]
 
 
+def output_names(model: Model) -> list[str]:
+    """A name for each output: of a classifier of several classes, the target with each class."""
+    names = target_names(model)
+    if not is_classifier(model) or len(model.classes_) == 2:
+        return names
+    return [f"{names[0]}_{label}" for label in model.classes_.tolist()]
+
+
 def write_predictions(
     model: Regressor,
     files: FileRows,
@@ -77,7 +85,7 @@ def write_predictions(
             columns = [batch.column(key) for key in keys] + [pa.array(column) for column in outputs.T]
             yield pa.RecordBatch.from_arrays(columns, names=[*keys, *names])
 
-    return _write(parts(), out)
+    return write_batches(parts(), out)
 
 
 def write_classes(
@@ -92,7 +100,7 @@ def write_classes(
             columns += [pa.array(column) for column in shares.T]
             yield pa.RecordBatch.from_arrays(columns, names=[*keys, *names])
 
-    return _write(parts(), out)
+    return write_batches(parts(), out)
 
 
 def probability_batches(model: SCNEClassifier, files: FileRows) -> Iterator[tuple[Batch, NDArray[np.float64]]]:
@@ -101,7 +109,8 @@ def probability_batches(model: SCNEClassifier, files: FileRows) -> Iterator[tupl
         yield batch, probabilities(model.probability_map_.scores(outputs))
 
 
-def _write(parts: Iterator[pa.RecordBatch], out: Path) -> int:
+def write_batches(parts: Iterator[pa.RecordBatch], out: Path) -> int:
+    """Stream batches to a file that appears whole or not at all; the number of rows."""
     if out.suffix not in WRITERS:
         raise DataError(f"{OUT} is {str(out)!r}, but predictions are written as {', '.join(WRITERS)}.")
     n_rows = 0

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+BACKGROUND = "--background"
 CHECKPOINT = "--checkpoint"
 CLASSIFY = "--classify"
 DASK = "--dask"

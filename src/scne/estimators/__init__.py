@@ -20,11 +20,15 @@ from scne.passes import ClusterError, ScneConvergenceWarning, ScneWarning, witho
 if TYPE_CHECKING:
     from scne.estimators._model_files import load_model, save_model
     from scne.estimators._model_summary import GroupSummary, ModelSummary, describe_model
+    from scne.estimators.inputs._explained_rows import Background, TermSettings, contribution_batches
 
-# A fit needs no model files.
+# A fit needs neither model files nor explanations.
 _LATER = {
+    "Background": "inputs._explained_rows",
     "GroupSummary": "_model_summary",
     "ModelSummary": "_model_summary",
+    "TermSettings": "inputs._explained_rows",
+    "contribution_batches": "inputs._explained_rows",
     "describe_model": "_model_summary",
     "load_model": "_model_files",
     "save_model": "_model_files",
@@ -32,6 +36,7 @@ _LATER = {
 
 __all__ = [
     "DEFAULT_EFFORT",
+    "Background",
     "Checkpoint",
     "CheckpointError",
     "ClusterError",
@@ -49,8 +54,10 @@ __all__ = [
     "SCNRegressor",
     "ScneConvergenceWarning",
     "ScneWarning",
+    "TermSettings",
     "check_numeric_targets",
     "complete_files",
+    "contribution_batches",
     "describe_model",
     "error_decomposition",
     "file_encoder",

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from scne.estimators._contributing import Contributing
 from scne.estimators._leaving import Leaving
 from scne.estimators._scne import SCNERegressor
 from scne.estimators._scores import scored
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from scne.rows import Encoder, FileRows
 
 
-class ClassPredictions(Leaving, AnyTable, ClassifierMixin, BaseEstimator):
+class ClassPredictions(Contributing, Leaving, AnyTable, ClassifierMixin, BaseEstimator):
     """A fitted regressor on indicators of classes, and a map from its outputs to probabilities."""
 
     device: str | None

@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._attributes import FittedAttributes
+from scne.estimators._contributing import Contributing
 from scne.estimators._leaving import Leaving
 from scne.estimators._scores import ScoredRegressor
 from scne.estimators.inputs._complete_files import complete_files
@@ -63,7 +64,9 @@ if TYPE_CHECKING:
     from scne.rows import FileRows
 
 
-class FittedRegressor(FittedAttributes, ScoredRegressor, Leaving, AnyTable, MultiOutputMixin, BaseEstimator, ABC):
+class FittedRegressor(
+    FittedAttributes, ScoredRegressor, Contributing, Leaving, AnyTable, MultiOutputMixin, BaseEstimator, ABC
+):
     """Base of the networks and the ensembles: a shell around `FittedNetworks`."""
 
     device: str | None

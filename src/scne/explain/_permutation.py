@@ -89,7 +89,7 @@ def permutation_importances(
     `measure` gives one error for all outputs; None is the root mean squared error of each.
     """
     flat = measure is not None or model.columns.flat_target
-    columns, groups = _columns(model.columns), _groups(model.columns)
+    columns, groups = column_positions(model.columns), _groups(model.columns)
     with ThreadEngine(threads) as engine:
         errors = root_mean_squares if measure is None else measure.errors
         shuffled = ShuffledRows(model, rows, engine)
@@ -118,7 +118,7 @@ def root_mean_squares(outputs: NDArray[np.float64], rows: ArrayRows) -> NDArray[
     return np.sqrt(np.average(np.square(outputs - rows.targets), axis=0, weights=rows.weights))
 
 
-def _columns(columns: Columns) -> Mapping[Name, NDArray[np.intp]]:
+def column_positions(columns: Columns) -> Mapping[Name, NDArray[np.intp]]:
     """Positions of each column of the input among those that the networks see."""
     if columns.encoder is not None:
         encoder = columns.encoder

@@ -17,12 +17,14 @@ from scne.networks._pools import POOLS, pool_generator, sparse_pool, uniform_poo
 from scne.networks._rvfl import draw_nodes
 from scne.networks._search_rows import SearchRows, prepare_search
 from scne.networks._tuning import TuningSettings, Uncorrelated, tune_nodes, uncorrelated
+from scne.networks.compiled import KERNELS, ShapleyTask
 from scne.networks.gpu._basis import searches_on_device
 from scne.networks.gpu._tuning import tune_together, tunes_on_device
 
 __all__ = [
     "ACTIVATIONS",
     "CRITERIA",
+    "KERNELS",
     "POOLS",
     "Activation",
     "Basis",
@@ -33,6 +35,7 @@ __all__ = [
     "SearchRows",
     "SearchSettings",
     "Selection",
+    "ShapleyTask",
     "StopReason",
     "TuningSettings",
     "Uncorrelated",

@@ -11,6 +11,7 @@ from scne.report._predicted import draw_predicted
 from scne.report._residuals import draw_distribution, draw_residuals
 from scne.report._tables import MISSING, format_cells, format_column, format_duration, format_number
 from scne.report._theme import DARK, LIGHT, Theme, themed
+from scne.report.displays._contributions import BeeswarmDisplay, WaterfallDisplay
 from scne.report.displays._convergence import ConvergenceDisplay
 from scne.report.displays._decorrelation import DecorrelationPathDisplay
 from scne.report.displays._groups import GroupContributionDisplay
@@ -26,6 +27,7 @@ __all__ = [
     "NARROW",
     "POLICY",
     "WIDE",
+    "BeeswarmDisplay",
     "BuildingCurve",
     "ConvergenceDisplay",
     "DecorrelationPathDisplay",
@@ -36,6 +38,7 @@ __all__ = [
     "Page",
     "PredictionIntervalDisplay",
     "Theme",
+    "WaterfallDisplay",
     "bars_height",
     "draw_building",
     "draw_comparison",

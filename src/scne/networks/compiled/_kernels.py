@@ -44,10 +44,10 @@ def load_kernels() -> Kernels | None:
             "(pip install -e .) to compile it."
         )
         return None
-    for name, n_arguments in (("scne_width", 0), ("scne_space", 5), ("scne_layer_space", 4)):
+    for name, n_arguments in (("scne_width", 0), ("scne_space", 5), ("scne_layer_space", 4), ("scne_shapley_space", 1)):
         function = getattr(library, name)
         function.restype, function.argtypes = ctypes.c_int64, [ctypes.c_int64] * n_arguments
-    for name in ("scne_take_steps", "scne_hidden_outputs"):
+    for name in ("scne_take_steps", "scne_hidden_outputs", "scne_shapley_values"):
         function = getattr(library, name)
         function.restype, function.argtypes = None, [ctypes.c_void_p, ctypes.c_int64]
     return Kernels(library, int(library.scne_width()))
@@ -85,4 +85,13 @@ class LayerTask(ctypes.Structure):
             *("plain", "raw", "sources", "starts", "slopes", "order", "first", "features", "weights", "biases"),
             *("betas", "hidden", "outputs", "space"),
         ),
+    )
+
+
+class ShapleyTask(ctypes.Structure):
+    """`struct shapley_task` of shapley.h."""
+
+    _fields_ = _fields(
+        ("n_rows", "n_background", "n_padded", "n_players", "n_points"),
+        ("rows", "background", "settings", "points", "values", "space"),
     )

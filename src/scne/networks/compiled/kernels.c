@@ -1,5 +1,6 @@
 /* What Python calls. The widest vectors that the processor has are chosen when the library is loaded. */
 #include "layer.h"
+#include "shapley.h"
 #include "tuning.h"
 
 const char scne_source[] = SOURCE;
@@ -45,4 +46,19 @@ void scne_hidden_outputs(const struct layer_task *task, int64_t width)
     if (width == 8) { hidden_outputs_8(task); return; }
 #endif
     hidden_outputs_4(task);
+}
+
+/* Numbers of double precision that shapley_values works in. */
+int64_t scne_shapley_space(int64_t n_players)
+{
+    return 8 * (SHAPLEY_VECTORS * n_players + 1);
+}
+
+void scne_shapley_values(const struct shapley_task *task, int64_t width)
+{
+#if defined(__x86_64__)
+    if (width == 16) { shapley_values_16(task); return; }
+    if (width == 8) { shapley_values_8(task); return; }
+#endif
+    shapley_values_4(task);
 }
