@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.fitting._checkpoint import Checkpoint, Form
-from scne.fitting._checks import check_input_sizes, check_target_spread
+from scne.fitting._checks import LEAST, check_input_sizes
 from scne.ncl import EnsembleSystem
 from scne.networks import (
     BuiltNetwork,
@@ -105,7 +105,13 @@ def learn_scalings(
             checkpoint.save("statistics", arrays)
     inputs, targets = known
     check_input_sizes(inputs, scaling, names)
-    check_target_spread(targets)
+    spread = targets.largest - targets.smallest
+    tiny = (spread > 0) & (spread < LEAST)
+    if tiny.any():
+        raise ValueError(
+            f"The target spans {float(spread[tiny].min()):.3g} only, and the squares of such differences are zero in "
+            f"double precision: rescale it to at least {LEAST:g}."
+        )
     return learn_scaling(inputs, scaling, clip_inputs), learn_scaling(targets, target_scaling), inputs.mean
 
 
