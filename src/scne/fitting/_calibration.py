@@ -144,7 +144,6 @@ def kept_errors(errors: Array, weights: Array | None = None) -> NDArray[np.float
 
 def calibrated(
     held_out: HeldOutOutputs,
-    errors: Array,
     layers: Sequence[HiddenLayer],
     system: EnsembleSystem | None,
     engine: Engine,
@@ -160,18 +159,18 @@ def calibrated(
     Parameters
     ----------
     held_out : HeldOutOutputs
-    errors : array of shape (n, q)
-        Of the outputs.
     layers : sequence of HiddenLayer
         Of the model that is kept.
     system : EnsembleSystem or None
-        Sums over the held-out rows; None leaves sigma to the prediction alone.
+        Sums over the held-out rows. None leaves sigma to the prediction alone, as where networks were built again:
+        their nodes are others than those whose errors these are.
     engine : Engine
         For the hidden outputs.
     widens : bool
         Whether a scale is looked for.
     """
-    rows, outputs, sizes = held_out.rows, to_numpy(held_out.outputs), np.abs(to_numpy(errors))
+    rows, outputs, errors = held_out.rows, to_numpy(held_out.outputs), held_out.outputs - held_out.rows.targets
+    sizes = np.abs(to_numpy(errors))
     counts = np.ones(len(sizes)) if rows.weights is None else to_numpy(cast(rows.weights, "float64"))
     (counted,) = np.nonzero(counts)
     places = counted[:: -(-len(counted) // _MOST_SCALED) or 1]

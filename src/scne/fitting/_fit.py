@@ -129,11 +129,8 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
 
     calibration = None
     if held_out is not None:
-        errors = held_out.outputs - held_out.rows.targets
         held_out = held_out if trend is None else with_trend(held_out, trend)
-        # Networks that were built again have other nodes than those whose errors these are.
-        sums = None if split is None else split.held_out
-        calibration = calibrated(held_out, errors, layers, sums, engine, plan.widens)
+        calibration = calibrated(held_out, layers, split and split.held_out, engine, plan.widens)
     networks = FittedNetworks(
         columns=Columns(
             data.rows.n_columns,

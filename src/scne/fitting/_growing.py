@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting._calibration import HeldOutOutputs, calibrated
+from scne.fitting._calibration import HeldOutOutputs, calibrated, with_trend
 from scne.fitting._fit import BuildingSite
 from scne.fitting._fitted import FittedNetworks, HeldOutSums, split_weights
 from scne.fitting._members import Member, draw_held_out, ensemble_system, mean_output
@@ -151,7 +151,6 @@ def _calibration(
     outputs = model.target_scaling.undo(scaled * trend.share)
     if trend.mode == "blended" and trend.trend is not None:
         outputs = outputs + trend.trend.apply(rows.inputs)
-    errors = outputs - rows.targets
-    if trend.taken_off is not None:
-        outputs = outputs + trend.taken_off.apply(rows.inputs)
-    return calibrated(HeldOutOutputs(rows, outputs), errors, layers, held_out, ThreadEngine(threads))
+    judged = HeldOutOutputs(rows, outputs)
+    judged = judged if trend.taken_off is None else with_trend(judged, trend.taken_off)
+    return calibrated(judged, layers, held_out, ThreadEngine(threads))

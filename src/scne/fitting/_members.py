@@ -49,6 +49,8 @@ BlockStatistics = tuple[ColumnStatistics, ColumnStatistics]
 AnyRows = RowSource | ClusterRows
 # Below this many different rows a held-out share says more about itself than about the model.
 FEWEST_TO_HOLD_OUT = 40
+# Hidden outputs of one network that a thread holds while it predicts.
+_OUTPUT_BYTES = 1 << 22
 # Rows among which so many different ones are looked for first.
 _LOOKED_AT_FIRST = 1_024
 
@@ -251,7 +253,7 @@ def member_outputs(
     q = weights[0].shape[1]
     outputs = np.empty((len(layers), len(inputs), q))
 
-    step = _prediction_rows(layers)
+    step = rows_at_once(layers, _OUTPUT_BYTES)
 
     def write(start: int) -> None:
         for m, output in enumerate(each_outputs(layers, inputs[start : start + step], betas=weights)):
@@ -274,7 +276,7 @@ def mean_output(
         return namespace_of(means[0]).concat(means, axis=0)
     outputs = np.empty((len(inputs), weights[0].shape[1]))
 
-    step = _prediction_rows(layers)
+    step = rows_at_once(layers, _OUTPUT_BYTES)
 
     def write(start: int) -> None:
         total = 0.0
@@ -294,9 +296,3 @@ def device_blocks(inputs: Array, layers: Sequence[HiddenLayer], engine: Engine) 
     step = engine.stripe_rows(inputs.shape[0], 16 * widest)
     for start in range(0, inputs.shape[0], step):
         yield engine.put(inputs[start : min(start + step, inputs.shape[0]), :], "float64")
-
-
-def _prediction_rows(layers: Sequence[HiddenLayer]) -> int:
-    # Hidden outputs of one member at a time are held, about 4 MB a thread.
-    widest = int(max(map(attrgetter("n_outputs"), layers)))
-    return min(rows_at_once(layers), max(256, (1 << 22) // (8 * max(1, widest)) // 256 * 256))
