@@ -130,7 +130,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
     calibration = None
     if held_out is not None:
         held_out = held_out if trend is None else with_trend(held_out, trend)
-        calibration = calibrated(held_out, layers, split and split.held_out, engine, plan.widens)
+        calibration = calibrated(held_out, layers, None if split is None else split.held_out, engine, plan.widens)
     networks = FittedNetworks(
         columns=Columns(
             data.rows.n_columns,
