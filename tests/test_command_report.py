@@ -26,6 +26,7 @@ import scne
 from scne import RVFLRegressor, SCNRegressor
 from scne.cli._report import make_report
 from scne.cli._report_importances import add_importances
+from scne.estimators import half_widths
 from scne.ncl import decorrelation_bounds
 from scne.report import Page
 
@@ -145,7 +146,7 @@ def test_the_errors_are_those_of_all_rows(
         pytest.approx(facts[name]["dust"], rel=0.01) for name in ("rmse", "mae", "r2")
     ]
     assert row[4] == f"{100 * facts['covered']['dust']:.1f} %"
-    assert float(row[5]) == pytest.approx(upper[0] - prediction[0], rel=0.01)
+    assert float(row[5]) == pytest.approx(half_widths(model.calibration_, 0.9)[0], rel=0.01)
 
 
 def test_the_page_has_every_part_that_applies(page: Path, folder: Path) -> None:
@@ -191,7 +192,7 @@ def test_simpler_models_stand_beside_the_error(
 
 def test_errors_and_coverage_are_told_by_level(outline: Outline, folder: Path) -> None:
     table = outline.tables[2]
-    assert table[0] == ["predicted dust", "mean residual", "RMSE", "coverage"]
+    assert table[0] == ["predicted dust", "mean residual", "RMSE", "coverage", "half-width"]
     prediction, lower, upper = scne.load(folder / "files.scne").predict(
         scne.open_rows(folder / "test.parquet", target=None), interval=0.9
     )
@@ -203,6 +204,7 @@ def test_errors_and_coverage_are_told_by_level(outline: Outline, folder: Path) -
         assert float(row[2]) == pytest.approx(np.sqrt(np.mean(residual**2)), rel=0.01)
         covered = np.mean((lower[part] <= truth[part]) & (truth[part] <= upper[part]))
         assert row[3] == f"{100 * covered:.1f} %"
+        assert float(row[4]) == pytest.approx((upper[part] - prediction[part]).mean(), rel=0.01)
 
 
 def test_effects_say_what_they_are_and_end_where_the_truth_does(outline: Outline) -> None:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.estimators import PredictionInterval, load_model, save_model
+from scne.estimators import PredictionInterval, load_model, save_model, with_scales
 from scne.estimators._regressor import draw_seed
 from scne.fitting import _calibration
 from scne.fitting._calibration import kept_errors
@@ -46,6 +46,17 @@ def make_rows(n, seed, kind="even"):
 
 def covered(interval, y):
     return np.mean((interval.lower <= y) & (y <= interval.upper), axis=0)
+
+
+def scales(model, X):
+    """What the half width of each row is multiplied by, (n, q)."""
+    return np.split(with_scales(model).predict(X), 2, axis=1)[1]
+
+
+@pytest.fixture
+def constant_width(monkeypatch):
+    """Errors are kept as they are."""
+    monkeypatch.setattr(_calibration, "_FEWEST_SCALED", 10**9)
 
 
 KINDS = ["even", "larger at the right", "heavy tails", "one side", "two outputs"]
@@ -99,7 +110,7 @@ def ridge_errors(model, rows, judged, X, y, ridge, decorrelation=0.0):
 
 
 @pytest.mark.parametrize("model", [NETWORKS["scne"], NETWORKS["scn"]], ids=["ensemble", "network"])
-def test_the_errors_are_those_of_weights_solved_without_the_held_out_rows(model):
+def test_the_errors_are_those_of_weights_solved_without_the_held_out_rows(model, constant_width):
     X, y = make_rows(500, 3, "two outputs")
     model.set_params(random_state=5).fit(X, y)
     judged = draw_held_out(ArrayRows(X), 0.3, draw_seed(5))
@@ -111,7 +122,7 @@ def test_the_errors_are_those_of_weights_solved_without_the_held_out_rows(model)
 
 
 @pytest.mark.parametrize("solver", ["gauss-seidel", "jacobi", "cg", "pinv", "naive"])
-def test_every_solver_calibrates(solver):
+def test_every_solver_calibrates(solver, constant_width):
     X, y = make_rows(400, 4)
     model = NETWORKS["scne"].set_params(random_state=0)
     settings = {"solver": solver, "decorrelation": 0.2, "ridge": 0.1}
@@ -136,7 +147,7 @@ def test_the_errors_of_the_kept_weights_would_be_too_small():
     assert kept < 0.87 < held_out < 0.94
 
 
-def test_rows_from_the_user_are_judged_by_the_model_itself():
+def test_rows_from_the_user_are_judged_by_the_model_itself(constant_width):
     X, y = make_rows(300, 7)
     V, v = make_rows(200, 8)
     for model in (NETWORKS["scne"], SCNRegressor(10, **small), RVFLRegressor(10)):
@@ -144,7 +155,7 @@ def test_rows_from_the_user_are_judged_by_the_model_itself():
         np.testing.assert_allclose(model.calibration_[:, 0], np.sort(np.abs(model.predict(V) - v)), rtol=1e-12)
 
 
-def test_without_a_gram_matrix_rows_from_the_user_calibrate_and_a_fraction_does_not():
+def test_without_a_gram_matrix_rows_from_the_user_calibrate_and_a_fraction_does_not(constant_width):
     X, y = make_rows(300, 9)
     V, v = make_rows(200, 10)
     base = SCNRegressor(8, **small, validation_fraction=0.3)
@@ -233,8 +244,9 @@ def test_an_interval_is_three_named_arrays_around_the_prediction(model):
     prediction, lower, upper = found
     np.testing.assert_array_equal(prediction, model.predict(X))
     place = int(np.ceil(301 * 0.9)) - 1
-    np.testing.assert_allclose(upper - prediction, model.calibration_[place, 0])
-    np.testing.assert_allclose(prediction - lower, model.calibration_[place, 0])
+    widths = model.calibration_[place, 0] * scales(model, X)[:, 0]
+    np.testing.assert_allclose(upper - prediction, widths)
+    np.testing.assert_allclose(prediction - lower, widths)
     wider = model.predict(X, interval=0.95)
     assert np.all(wider.lower < lower)
     assert np.all(wider.upper > upper)
@@ -246,7 +258,7 @@ def test_several_outputs_have_widths_of_their_own():
     assert model.calibration_.shape == (300, 2)
     found = model.predict(X[:20], interval=0.8)
     assert found.lower.shape == (20, 2)
-    np.testing.assert_allclose(found.upper - found.lower, 2 * model.calibration_[[240]].repeat(20, axis=0))
+    np.testing.assert_allclose(found.upper - found.lower, 2 * model.calibration_[240] * scales(model, X[:20]))
 
 
 def test_frames_and_dask_collections_have_intervals_too():
@@ -360,7 +372,8 @@ def test_the_command_writes_the_ends_of_the_intervals(folder, tmp_path):
         share = ((found[f"{target}_lower"] <= truth[target]) & (truth[target] <= found[f"{target}_upper"])).mean()
         assert share == pytest.approx(0.9, abs=0.03)
         width = found[f"{target}_upper"] - found[f"{target}_lower"]
-        np.testing.assert_allclose(width, 2 * model.calibration_[place, output], rtol=1e-9)
+        sigma = scales(model, folder / "new.parquet")[:, output]
+        np.testing.assert_allclose(width, 2 * model.calibration_[place, output] * sigma, rtol=1e-9)
     plain = run(*predict, "--out", "plain.parquet", cwd=tmp_path)
     assert plain.returncode == 0, plain.stderr
     assert pa.parquet.read_table(tmp_path / "plain.parquet").column_names == ["key", "u_predicted", "v_predicted"]

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, clone
 from scne import DNNERegressor, RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor, open_rows
 from scne.estimators import describe_model, load_model
 from scne.estimators._stored_parameters import present_ensemble, present_network
-from scne.models import FORMAT_VERSION
 
 CLASSIFIERS = ("scne_classes", "scn_classes")
 # Models without means by level are still written as older versions read them.
@@ -46,7 +45,7 @@ def test_stored_models_predict_what_they_predicted(path):
         np.testing.assert_allclose(model.predict(rows), expected["predictions"], rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("version", range(3, FORMAT_VERSION + 1))
+@pytest.mark.parametrize("version", range(3, 6))
 def test_stored_models_of_files_predict_what_they_predicted(version):
     path = FOLDER / f"files_v{version}.scne"
     model = load_model(path)

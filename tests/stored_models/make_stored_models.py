@@ -70,7 +70,7 @@ def main() -> None:
     drawn = inputs
     for name, model in MODELS.items():
         inputs = drawn
-        # Version 5 is that of files with means by level.
+        # Version 5 is that of files with means by level, version 6 that of scales of errors.
         path = FOLDER / f"v{min(FORMAT_VERSION, 4)}_{name}.scne"
         if path.exists():
             continue
@@ -97,7 +97,7 @@ def main() -> None:
 
 def from_files() -> None:
     """The same for a model that was fitted on files; from version 3 on."""
-    path = FOLDER / f"files_v{FORMAT_VERSION}.scne"
+    path = FOLDER / f"files_v{min(FORMAT_VERSION, 5)}.scne"
     if path.exists():
         return
     hours = np.datetime64("2024-01-01T00", "us") + np.timedelta64(7, "h") * np.arange(600)

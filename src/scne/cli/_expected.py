@@ -21,7 +21,7 @@ _UNKNOWN = (
 def expected_errors(model: FittedNetworks, targets: Sequence[str]) -> dict[str, dict[str, float | None]]:
     """Root mean squared errors by target, in its units; empty where the fit held no rows out.
 
-    "interval" is how far the interval that holds 90 % of new rows reaches to each side of a prediction.
+    "interval" is how far the interval that holds 90 % of new rows reaches to each side of a prediction, in the mean.
     """
     errors = model.held_out_errors
     if errors is None:
@@ -51,6 +51,8 @@ def print_expected(model: FittedNetworks, targets: Sequence[str]) -> None:
         return
     console.print("[bold]Error to expect on new rows like these[/] (RMSE, in the target's units)")
     heads = {"model": "this model", "linear": "linear model", "mean": "mean alone", "interval": "90 % of rows within"}
+    if model.calibration is not None and model.calibration.scale is not None:
+        heads["interval"] = "90 % interval, mean"
     heads = {key: head for key, head in heads.items() if any(row[key] is not None for row in expected.values())}
     table = open_table()
     table.add_column("target", overflow="fold")

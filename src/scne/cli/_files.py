@@ -21,8 +21,9 @@ from scne.estimators import (
     check_numeric_targets,
     open_known,
     predict_batches,
+    with_scales,
 )
-from scne.fitting import probabilities
+from scne.fitting import around, probabilities
 from scne.rows import DataError, FileRows
 
 WRITERS = (".parquet", ".csv", ".arrow", ".feather")
@@ -74,14 +75,14 @@ def write_predictions(
 ) -> int:
     """Stream predictions with their key columns to a file that appears whole or not at all; the number of rows.
 
-    With half `widths` (q,) each output is followed by the ends of its interval.
+    With half `widths` (q,), where the scale of errors is 1, each output is followed by the ends of its interval.
     """
 
     def parts() -> Iterator[pa.RecordBatch]:
-        for batch, outputs in predict_batches(model, files):
+        for batch, outputs in predict_batches(model if widths is None else with_scales(model), files):
             if widths is not None:
-                ends = np.stack([outputs, outputs - widths, outputs + widths], axis=2)
-                outputs = ends.reshape(len(outputs), -1)
+                ends = np.stack(around(outputs, widths, flat=False), axis=2)
+                outputs = ends.reshape(len(ends), -1)
             columns = [batch.column(key) for key in keys] + [pa.array(column) for column in outputs.T]
             yield pa.RecordBatch.from_arrays(columns, names=[*keys, *names])
 

@@ -44,9 +44,9 @@ class Report:
     """All that the page shows.
 
     Of a classifier the `model` is its regressor.
-    `widths` (q,) are the half widths of the intervals of LEVEL; where there are none, `no_widths` is the sentence that
-    says why. There are no `baselines` of very few rows, and no `networks` without the Gram system, or for a single
-    one. The work `started` by `time.perf_counter`.
+    `widths` (q,) are the half widths of the intervals of LEVEL where the scale of errors is 1, as in the mean; where
+    there are none, `no_widths` is the sentence that says why. There are no `baselines` of very few rows, and no
+    `networks` without the Gram system, or for a single one. The work `started` by `time.perf_counter`.
     """
 
     model: "Regressor"

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from importlib.metadata import version
 from platform import python_version
 
+import numpy as np
+
 from scne.cli._report import LEVEL, Report
 from scne.cli._report_baselines import FOLDS
 from scne.cli._report_classes import EvaluatedClasses, add_class_scores
@@ -115,8 +117,8 @@ def _add_predicted(page: Page, report: Report, evaluated: EvaluatedRows, output:
     display = PredictionIntervalDisplay(
         y_true=truth,
         y_pred=prediction,
-        lower=None if widths is None else prediction - widths[output],
-        upper=None if widths is None else prediction + widths[output],
+        lower=None if widths is None else prediction - widths[output] * evaluated.scales[:, output],
+        upper=None if widths is None else prediction + widths[output] * evaluated.scales[:, output],
         level=None if widths is None else LEVEL,
         coverage=None if covered is None else float(covered[output]),
         n_rows=n_rows,
@@ -131,6 +133,8 @@ def _add_predicted(page: Page, report: Report, evaluated: EvaluatedRows, output:
             ""
             if widths is None
             else " A true value lies in its interval where its point lies between the dashed lines."
+            if np.ptp(evaluated.scales[:, output]) == 0
+            else " The bars are the intervals of some rows."
         ),
         alt=f"Density of predicted against true {name} around the diagonal.{says}",
         width=5.4,

@@ -49,10 +49,10 @@ def add_residuals(page: Page, report: Report) -> Missing | None:
 def _add_fifths(page: Page, report: Report, evaluated: EvaluatedRows, output: int, name: str) -> None:
     """Errors, and what the intervals cover, for the lowest fifth of the predictions up to the highest."""
     truth, prediction = evaluated.truth[:, output], evaluated.predictions[:, output]
-    width = None if report.widths is None else float(report.widths[output])
+    width = None if report.widths is None else report.widths[output] * evaluated.scales[:, output]
     heads = [f"predicted {name}", "mean residual", "RMSE"]
     if width is not None:
-        heads.append("coverage")
+        heads += ["coverage", "half-width"]
     rows: list[list[str | float | None]] = []
     for part in np.array_split(np.argsort(prediction, kind="stable"), FIFTHS):
         low, high = (format_number(float(prediction[place])) for place in part[[0, -1]])
@@ -60,16 +60,12 @@ def _add_fifths(page: Page, report: Report, evaluated: EvaluatedRows, output: in
         rmse = float(np.sqrt(np.square(residual).mean()))
         row: list[str | float | None] = [f"{low} to {high}", float(residual.mean()), rmse]
         if width is not None:
-            row.append(f"{100 * np.mean(np.abs(residual) <= width):.1f} %")
+            row += [f"{100 * np.mean(np.abs(residual) <= width[part]):.1f} %", float(width[part].mean())]
         rows.append(row)
     page.table(
         heads,
         rows,
         caption=f"{name} by fifths of the prediction, from the lowest to the highest."
-        + (
-            ""
-            if width is None
-            else f" Coverage is that of the {100 * LEVEL:g} % intervals, whose width is the same in every row."
-        ),
+        + ("" if width is None else f" Coverage and mean half-width are those of the {100 * LEVEL:g} % intervals."),
         align="l" + "r" * (len(heads) - 1),
     )

@@ -30,7 +30,9 @@ from scne.estimators import (
     file_encoder,
     label_kinds,
     predict_batches,
+    with_scales,
 )
+from scne.fitting import around
 from scne.passes import announce, stripe_rows
 from scne.rows import DataError, FileRows, SampleDrawer, class_codes, counted, open_rows
 
@@ -78,7 +80,8 @@ class TruthRows:
 class EvaluatedRows:
     """What a model says of rows whose truth is known: of all rows the errors and the share (q,) in their interval.
 
-    Of a sample the inputs, as the model takes them and `encoded` (n, d), and truth and predictions (n, q).
+    Of a sample the inputs, as the model takes them and `encoded` (n, d), and truth, predictions and the scale of their
+    errors (n, q).
     """
 
     evaluation: Evaluation
@@ -87,6 +90,7 @@ class EvaluatedRows:
     encoded: NDArray[np.float64]
     truth: NDArray[np.float64]
     predictions: NDArray[np.float64]
+    scales: NDArray[np.float64]
 
 
 def open_truth(model: Model, path: Path, targets: Sequence[str], drop_missing_target: bool) -> TruthRows:
@@ -139,8 +143,10 @@ def evaluated_rows(
 ) -> EvaluatedRows:
     """Predict all rows in one pass, and draw the sample while they go by.
 
-    `widths` (q,) are the half widths of the intervals whose coverage is counted, or None.
+    `widths` (q,) are the half widths of the intervals whose coverage is counted, where the scale of errors is 1, or
+    None.
     """
+    model = with_scales(model)
     drawer = SampleDrawer(sample_rows, seed)
     sums = ErrorSums()
     covered = np.zeros(len(rows.targets))
@@ -148,10 +154,11 @@ def evaluated_rows(
     for batch, outputs in _predicted(model, rows):
         drawer.update(batch, n_rows)
         truth = rows.truth(batch)
-        sums.add(truth, outputs)
+        sums.add(truth, outputs[:, : truth.shape[1]])
         if widths is not None:
             # As an interval is made: the ends are rounded, and the truth may lie on one.
-            covered += ((outputs - widths <= truth) & (truth <= outputs + widths)).sum(axis=0)
+            _, lower, upper = around(outputs, widths, flat=False)
+            covered += ((lower <= truth) & (truth <= upper)).sum(axis=0)
         n_rows += batch.num_rows
     table = drawer.finish().table
     sample = rows.inputs(table)
@@ -162,12 +169,12 @@ def evaluated_rows(
         sample,
         encoded,
         rows.truth(table),
-        in_columns(model.predict(sample)),
+        *np.split(model.predict(sample), 2, axis=1),
     )
 
 
 def _predicted(model: Regressor, rows: TruthRows) -> Iterator[tuple[Batch, NDArray[np.float64]]]:
-    """Batches of the files with predictions (n, q)."""
+    """Batches of the files with predictions."""
     if rows.names is not None:
         yield from predict_batches(model, rows.files)
         return

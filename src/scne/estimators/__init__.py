@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from scne.estimators._classifier import SCNEClassifier
 from scne.estimators._dnne import DNNERegressor
 from scne.estimators._effort import DEFAULT_EFFORT
+from scne.estimators._intervals import with_scales
 from scne.estimators._network import networks_of
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
@@ -68,6 +69,7 @@ __all__ = [
     "open_known",
     "predict_batches",
     "save_model",
+    "with_scales",
     "without_password",
 ]
 

@@ -43,7 +43,10 @@ class FittedAttributes:
 
     @property
     def calibration_(self) -> NDArray[np.float64] | None:
-        """Absolute errors on rows that the weights had not seen, ascending, shape (m, n_outputs)."""
+        """Errors on rows that the weights had not seen, ascending, shape (m, n_outputs).
+
+        Absolute, in units of y, and divided by the scale of the row, which is 1 in the mean.
+        """
         return None if self.fitted_.calibration is None else self.fitted_.calibration.errors
 
     @property

@@ -197,7 +197,7 @@ class SCNEClassifier(ClassPredictions):
     ) -> Self:
         rows = labelled_rows(self, given, partial(class_weighting, self.class_weight), classes)
         regressor = self._unfitted_regressor()
-        held_out = regressor._fit(rows.given, checkpoint)
+        held_out = regressor._fit(rows.given, checkpoint, widens=False)
         self.regressor_, self.classes_ = regressor, rows.classes
         self.class_weights_ = np.ones(len(rows.classes)) if rows.by_class is None else rows.by_class
         self.n_features_in_ = regressor.n_features_in_

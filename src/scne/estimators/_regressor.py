@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._attributes import FittedAttributes
 from scne.estimators._contributing import Contributing
+from scne.estimators._intervals import Bounds, Levels, intervals
 from scne.estimators._leaving import Leaving
 from scne.estimators._scores import ScoredRegressor
 from scne.estimators.inputs._complete_files import complete_files
@@ -42,12 +43,10 @@ from scne.fitting import (
     MemoryPlan,
     PredictionInterval,
     TrainingData,
-    around,
     check_fixed_seed,
     check_threads,
     fit_identity,
     fit_networks,
-    half_widths,
     keeping,
     open_engine,
     placed,
@@ -75,7 +74,7 @@ class FittedRegressor(
     n_features_in_: int
     fitted_: FittedNetworks
     # An interval is asked for where a prediction is used; no pipeline routes it.
-    __metadata_request__predict: ClassVar[dict[str, str]] = {"interval": UNUSED}
+    __metadata_request__predict: ClassVar[dict[str, str]] = {"interval": UNUSED, "bounds": UNUSED}
 
     @abstractmethod
     def _template(self) -> "NetworkRegressor":
@@ -134,9 +133,9 @@ class FittedRegressor(
         return self
 
     def _fit(
-        self, given: GivenRows, checkpoint: "str | os.PathLike[str] | Checkpoint | None" = None
+        self, given: GivenRows, checkpoint: "str | os.PathLike[str] | Checkpoint | None" = None, widens: bool = True
     ) -> HeldOutOutputs | None:
-        """Fit; what is said of the held-out rows, if any, from which a classifier learns."""
+        """Fit; what is said of the held-out rows, if any, of which a classifier makes probabilities, not intervals."""
         template = self._template()
         seed, files = draw_seed(self.random_state), is_file_rows(given.X)
         self._check_given(given)
@@ -175,7 +174,7 @@ class FittedRegressor(
             fit_plan = self._fit_plan(data, seed, basis_bytes)
             if memory is not None and not memory.least.tries_kinds:
                 fit_plan = replace(fit_plan, scaling=replace(fit_plan.scaling, chosen=False))
-            self.fitted_, held_out = fit_networks(fit_plan, data, engine, progress)
+            self.fitted_, held_out = fit_networks(replace(fit_plan, widens=widens), data, engine, progress)
         if files:
             note = None if memory is None else memory.note(data.search.n_rows)
             facts: dict[str, Any] = {"target_names": list(given.X.target_names)}
@@ -191,25 +190,32 @@ class FittedRegressor(
     def predict(self, X: Table, interval: None = None) -> Array: ...
 
     @overload
-    def predict(self, X: Table, interval: float) -> PredictionInterval: ...
+    def predict(self, X: Table, interval: Levels, *, bounds: Bounds | None = None) -> PredictionInterval: ...
 
-    def predict(self, X: Table, interval: float | None = None) -> Array | PredictionInterval:
+    def predict(
+        self, X: Table, interval: Levels | None = None, *, bounds: Bounds | None = None
+    ) -> Array | PredictionInterval:
         """Outputs for new rows, in the units of y.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, rows in files, or a path
             A file, or a folder of files, is read as those of the fit were, by the names of the columns.
-        interval : float in (0, 1) or None, default=None
+        interval : float in (0, 1), several of them, or None, default=None
             Also give an interval around every prediction that a share of `interval` of new rows lie in, each output
             for itself. It rests on rows that the fit held out (X_val, or `validation_fraction`), by split conformal
-            prediction: right for any noise, as long as new rows come from where those came from. Its width is the same
-            for every row, so it covers less where the noise is larger.
+            prediction: right for any noise, as long as new rows come from where those came from. It is wider where the
+            errors of such rows were larger, as far as they tell. Several levels, such as ``[0.5, 0.9]``, are intervals
+            within each other, and cost one prediction.
+        bounds : tuple of two floats or None, optional
+            The least and the largest value that y can have, beyond which no interval reaches: ``(0, None)`` for what is
+            never negative. The prediction itself stays as it is.
 
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_outputs), as y was; a Dask array, not yet computed, when X is Dask's.
-        With `interval` a named tuple of three of them: prediction, lower and upper.
+        With `interval` a named tuple of three of them: prediction, lower and upper. Of several levels the ends have an
+        axis for them, the first.
 
         Examples
         --------
@@ -226,8 +232,9 @@ class FittedRegressor(
         check_is_fitted(self)
         flat = self.fitted_.columns.flat_target
         if interval is not None:
-            widths = half_widths(self.calibration_, interval)
-            return around(self.predict(X), widths, flat)
+            return intervals(self, X, interval, bounds)
+        if bounds is not None:
+            raise ValueError(f"bounds is {bounds!r}, but it limits intervals; pass interval=0.9 or another level too.")
         plain = is_plain(X)
         X = X if plain else opened(self, X)
         if not plain and is_dask_collection(X):

@@ -121,7 +121,8 @@ class SCNRegressor(NetworkRegressor):
     output_weights_ : ndarray of shape (n_hidden_, n_outputs)
     direct_weights_ : ndarray of shape (n_columns, n_outputs) or None
     calibration_ : ndarray of shape (m, n_outputs) or None
-        Ascending absolute errors on held-out rows, in units of y, from which prediction intervals come.
+        Ascending absolute errors on held-out rows, in units of y and divided by the scale of the row (1 in the mean),
+        from which prediction intervals come.
     n_rows_ : int
     loss_curve_ : ndarray
         Training error after each node that was built, in units of the scaled target.

@@ -135,7 +135,8 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     held_out_ : HeldOutSums or None
         The same sums over the rows that were held out to choose on.
     calibration_ : ndarray of shape (m, n_outputs) or None
-        Absolute errors on the held-out rows of weights solved without them, in units of y, ascending; at most 10,000.
+        Absolute errors on the held-out rows of weights solved without them, in units of y and divided by the scale of
+        the row (1 in the mean), ascending; at most 10,000.
     n_rows_ : int
         Rows of the fit, and of every `partial_fit` since.
 

@@ -159,8 +159,11 @@ def _errors(model: FittedNetworks, about: Described) -> str:
         blind = _searches(model) and choice.criterion != "held-out rows"
         doubt = ", or larger, because the nodes were chosen on the same rows" if blind else ""
         return f"The root mean squared error to expect on new rows is about {error}{unit}{doubt}{fitted}.{others}"
-    if errors is not None:
-        scaled = np.sqrt(np.square(errors.errors / model.target_scaling.scale).mean())
+    known = None if errors is None or errors.scale is not None else errors.errors
+    if known is None and model.held_out_errors is not None:
+        known = model.held_out_errors.model
+    if known is not None:
+        scaled = np.sqrt(np.square(known / model.target_scaling.scale).mean())
         return f"The root mean squared error on held-out rows is {_in_units(model, scaled)}{unit}{fitted}.{others}"
     if training is None:
         return ""
@@ -199,6 +202,11 @@ def _intervals(model: FittedNetworks, about: Described) -> str:
     widths = half_widths(errors, _LEVEL)
     each = " (one number for each output)" if len(widths) > 1 else ""
     reach = listed([_number(float(width)) for width in widths])
+    if model.calibration is not None and model.calibration.scale is not None:
+        return (
+            f"About {100 * _LEVEL:.0f} % of new rows should lie in intervals that reach {reach}{each} to each side in "
+            "the mean, and further where errors are larger."
+        )
     return f"About {100 * _LEVEL:.0f} % of new rows should lie within {reach}{each} of their prediction."
 
 

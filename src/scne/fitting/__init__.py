@@ -1,14 +1,7 @@
 """From checked rows to a fitted model, step by step."""
 
 from scne.fitting._building import DrawnPlan, NetworkPlan
-from scne.fitting._calibration import (
-    MOST_ERRORS,
-    HeldOutErrors,
-    HeldOutOutputs,
-    PredictionInterval,
-    around,
-    half_widths,
-)
+from scne.fitting._calibration import MOST_ERRORS, HeldOutOutputs
 from scne.fitting._checkpoint import Checkpoint, Form, check_fixed_seed, keeping
 from scne.fitting._checkpoint_folder import CheckpointError
 from scne.fitting._checks import (
@@ -38,11 +31,11 @@ from scne.fitting._fitted import (
     FittedTrend,
     HeldOutSums,
     NotHeldError,
-    RunningErrors,
     split_weights,
 )
 from scne.fitting._growing import grown
 from scne.fitting._identity import fit_identity
+from scne.fitting._intervals import NetworksWithScales, PredictionInterval, around, check_bounds, half_widths
 from scne.fitting._members import (
     BlockStatistics,
     Member,
@@ -66,6 +59,7 @@ from scne.fitting._probabilities import (
     fit_map,
     probabilities,
 )
+from scne.fitting._scale import MOST_LOG_SCALE, ErrorScale, HeldOutErrors, RunningErrors
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import Trend, learn_line
 from scne.fitting._updating import LaterRows, reweighted, updated
@@ -87,6 +81,7 @@ __all__ = [
     "LEAST_OUTPUT",
     "MATRIX_FREE",
     "MOST_ERRORS",
+    "MOST_LOG_SCALE",
     "MOST_OUTPUT",
     "OUTPUT_SOFTNESS",
     "PRECISIONS",
@@ -99,6 +94,7 @@ __all__ = [
     "ClassScores",
     "Columns",
     "DrawnPlan",
+    "ErrorScale",
     "Fit",
     "FitPlan",
     "FittedNetworks",
@@ -112,6 +108,7 @@ __all__ = [
     "MemberPlan",
     "MemoryPlan",
     "NetworkPlan",
+    "NetworksWithScales",
     "NotHeldError",
     "PredictionInterval",
     "ProbabilityMap",
@@ -124,6 +121,7 @@ __all__ = [
     "WeightSettings",
     "around",
     "block_statistics",
+    "check_bounds",
     "check_choice",
     "check_fixed_seed",
     "check_gram_fits",

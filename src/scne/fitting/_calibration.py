@@ -1,8 +1,12 @@
 """Prediction intervals by split conformal prediction: how wrong the fit was on rows that it had not seen.
 
-For a row from where the training rows came from, |y - prediction| is below the k-th smallest of n such errors with a
-probability of k / (n + 1), whatever the model and the noise are (Vovk, Gammerman and Shafer 2005). So the interval of
-level p is the prediction and, to both sides, the error number ceil((n + 1) p). It has the same width everywhere.
+For a row from where the training rows came from, |y - prediction| / sigma(x) is below the k-th smallest of n such
+errors with a probability of k / (n + 1), whatever the model, the noise and sigma are, as long as sigma has not seen the
+rows (Vovk, Gammerman and Shafer 2005; Papadopoulos, Gammerman and Vovk 2008). So the interval of level p is the
+prediction and, to both sides, sigma(x) times the error number ceil((n + 1) p).
+
+sigma(x) says how large errors are in a row beside their mean. It is learned from the same errors, each of which is
+divided by a sigma that was learned from other rows (see `calibrated`); where none does better than a constant, it is 1.
 
 The errors must come from weights that were solved without the rows which measure them. The model that is kept is solved
 on all rows and fits them closer than it fits new ones: its own errors there would make every interval too narrow.
@@ -12,19 +16,19 @@ intervals a little, and the kept model has seen more rows than the one that was 
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from math import ceil
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
-from scne.fitting._checks import check_real
 from scne.fitting._members import summed_output
+from scne.fitting._scale import MOST_LOG_SCALE, ErrorScale, HeldOutErrors, RunningErrors
 from scne.fitting._trend import Trend
+from scne.ncl import EnsembleSystem
 from scne.networks import HiddenLayer
-from scne.passes import ThreadEngine
+from scne.passes import Engine, ThreadEngine, single_threaded_blas
 from scne.rows import Array, ArrayRows, cast, like, namespace_of, to_numpy
 
 if TYPE_CHECKING:
@@ -33,30 +37,16 @@ if TYPE_CHECKING:
 # Errors that a model keeps: the coverage of an interval is then at most 1/10,001 above what all errors would give.
 MOST_ERRORS = 10_000
 # Keeps rounding from moving a place that is a whole number, such as 0.9 times 10, on to the next.
-_ROUNDING = 1e-9
-
-
-class PredictionInterval(NamedTuple):
-    """Predictions and the ends of their intervals, each of shape (n,) or (n, q).
-
-    Attributes
-    ----------
-    prediction, lower, upper : ndarray, or Dask array
-    """
-
-    prediction: Array
-    lower: Array
-    upper: Array
-
-    @property
-    def ndim(self) -> int:
-        """None, as these are three arrays; `TransformedTargetRegressor`, which takes them for one, is told so."""
-        raise AttributeError(
-            "A PredictionInterval holds three arrays (prediction, lower, upper) and has no ndim. "
-            "TransformedTargetRegressor cannot pass it on; ask the regressor inside, as in "
-            "model.regressor_.predict(X, interval=0.9), and bring each of the three back with "
-            "model.transformer_.inverse_transform(values.reshape(-1, 1))."
-        )
+ROUNDING = 1e-9
+# What log sigma may follow: leading directions of the hidden outputs, and ramps of the prediction, each with its rows.
+_DIRECTIONS, _RAMPS, _ROWS_PER_RAMP = 64, 10, 40
+# A ramp beside all nodes together.
+_RAMP_SIZE = 0.3
+# Variances that log sigma may be expected to have, of which the errors choose.
+_VARIANCES = (3.0, 1.0, 0.3, 0.1)
+# Rows from which sigma is learned: fewer say nothing, and more nothing new.
+_FEWEST_SCALED, _MOST_SCALED = 20, 20_000
+_FOLDS, _MOST_STEPS = 5, 12
 
 
 class HeldOutOutputs(NamedTuple):
@@ -144,7 +134,7 @@ def kept_errors(errors: Array, weights: Array | None = None) -> NDArray[np.float
         shares = xp.ones_like(errors[:, 0]) * (1.0 / (n + 1))
     else:
         shares = weights / (xp.sum(weights) * (1.0 + 1.0 / n))
-    wanted = like(np.arange(1, m + 1) / (m + 1) - _ROUNDING, errors)
+    wanted = like(np.arange(1, m + 1) / (m + 1) - ROUNDING, errors)
     chosen = []
     for output in range(errors.shape[1]):
         order = xp.argsort(errors[:, output], stable=True)
@@ -153,52 +143,157 @@ def kept_errors(errors: Array, weights: Array | None = None) -> NDArray[np.float
     return to_numpy(xp.stack(chosen, axis=1))
 
 
-def half_widths(errors: NDArray[np.float64] | None, interval: object) -> NDArray[np.float64]:
-    """How far the interval of a level reaches to each side, for each output, by errors (m, q) in order, shape (q,)."""
-    level = check_real("interval", interval, below=1.0, open_left=True)
-    if errors is None:
-        raise ValueError(
-            "This model cannot give prediction intervals, because it knows no errors on rows that its fit held out: "
-            "pass X_val and y_val to fit, or give the SCNRegressor a validation_fraction. (A reweighted model, one "
-            "fitted by a matrix-free solver with a validation_fraction, and one from a file of an older scne know none "
-            "either.)"
-        )
-    n = len(errors)
-    place = max(1, ceil((n + 1) * level - _ROUNDING))
-    if place > n:
-        raise ValueError(
-            f"interval is {interval!r}, but {n} held-out rows are enough for at most {n / (n + 1):.4g}; ask for less, "
-            "or hold out more rows (X_val, or validation_fraction)."
-        )
-    return np.asarray(errors[place - 1])
+def calibrated(
+    held_out: HeldOutOutputs,
+    layers: Sequence[HiddenLayer],
+    system: EnsembleSystem | None,
+    engine: Engine,
+    widens: bool = True,
+) -> RunningErrors:
+    """Errors on held-out rows, and their scale where it is found to differ between rows.
 
+    log sigma is a ridge regression on the hidden nodes and on ramps of the prediction, by the likelihood of errors that
+    are exponential with mean sigma: sum log sigma + |e| / sigma. Its ridge is chosen by the same sum over rows that it
+    had not seen, in five parts by their places, and a constant is kept unless that sum is more than one standard error
+    above it. The errors that are kept are divided by such sigmas too; the sigma that is kept is learned from all rows.
 
-def around(prediction: Array, widths: NDArray[np.float64], flat: bool) -> PredictionInterval:
-    """Intervals of the given half widths, for predictions of shape (n, q), or (n,) when there is one flat output."""
-    reach = widths[0] if flat else widths
-    return PredictionInterval(prediction, prediction - reach, prediction + reach)
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOutErrors:
-    """Root mean squared errors on rows that a fit held out, in units of y.
-
-    Attributes
+    Parameters
     ----------
-    n_rows : int
-        The held-out rows.
-    model : ndarray of shape (q,)
-        Of the fit, by weights that have not seen these rows.
-    mean : ndarray of shape (q,)
-        Of the mean target of the other rows.
-    linear : ndarray of shape (q,) or None
-        Of a ridge regression on the other rows; None unless the fit judged one (trend="judged").
+    held_out : HeldOutOutputs
+    layers : sequence of HiddenLayer
+        Of the model that is kept.
+    system : EnsembleSystem or None
+        Sums over the held-out rows. None leaves sigma to the prediction alone, as where networks were built again:
+        their nodes are others than those whose errors these are.
+    engine : Engine
+        For the hidden outputs.
+    widens : bool
+        Whether a scale is looked for.
     """
+    rows, outputs, errors = held_out.rows, to_numpy(held_out.outputs), held_out.outputs - held_out.rows.targets
+    sizes = np.abs(to_numpy(errors))
+    counts = np.ones(len(sizes)) if rows.weights is None else to_numpy(cast(rows.weights, "float64"))
+    (counted,) = np.nonzero(counts)
+    places = counted[:: -(-len(counted) // _MOST_SCALED) or 1]
+    n, q = len(places), sizes.shape[1]
+    plain = RunningErrors(kept := kept_errors(errors, rows.weights), len(kept))
+    if not widens or n < _FEWEST_SCALED or not np.isfinite(sizes).all():
+        return plain
+    counts, outputs, sizes = counts[places], outputs[places], sizes[places]
+    total, n_ramps = float(counts.sum()), min(max(n // _ROWS_PER_RAMP, 1), _RAMPS)
+    nodes, directions = np.empty((n, 0)), None
+    with single_threaded_blas():
+        if system is not None:
+            # The leading directions of H'H, by two rounds of subspace iteration; what they leave is hardly used.
+            directions = np.random.default_rng(0).standard_normal((system.n_nodes, min(_DIRECTIONS, n // 3)))
+            for _ in range(2):
+                directions = np.linalg.qr(system.gram @ directions)[0]
+            directions *= len(layers) / np.sqrt(np.trace(system.gram) / system.n_rows)
+            ends = np.cumsum(list(map(attrgetter("n_outputs"), layers)))[:-1]
+            with nullcontext(engine) if engine.on_device else ThreadEngine(engine.n_threads) as here:
+                shares = np.split(directions / len(layers), ends)
+                nodes = to_numpy(summed_output(rows.take(places).inputs, layers, shares, here))
+        knots = np.quantile(outputs, np.linspace(0.0, 1.0, n_ramps + 1), axis=0)
+        starts, widths = knots[:-1], np.maximum(np.diff(knots, axis=0), 1e-6 * np.ptp(knots, axis=0))
+        widths[widths == 0] = 1.0
+        constant, rises, limits = np.zeros(q), np.zeros((n_ramps, q)), np.zeros((2, q))
+        node_weights = np.zeros((nodes.shape[1], q))
+        for output in range(q):
+            ramps = np.clip((outputs[:, output, None] - starts[:, output]) / widths[:, output], 0.0, 1.0)
+            features = np.hstack([nodes, _RAMP_SIZE * ramps])
+            crossed = _crossed_logs(features, sizes[:, output], counts)
+            if crossed is None:
+                continue
+            fitted = _log_scale(features, sizes[:, output], counts, 1.0 / crossed.variance)
+            logs = features @ fitted.weights + fitted.constant
+            mean = np.log(counts @ np.exp(logs) / total)
+            limits[:, output] = np.clip([logs.min() - mean, logs.max() - mean], -MOST_LOG_SCALE, MOST_LOG_SCALE)
+            sizes[:, output] *= np.exp(-np.clip(crossed.logs - mean, *limits[:, output]))
+            constant[output] = fitted.constant - mean
+            node_weights[:, output], rises[:, output] = np.split(fitted.weights, [nodes.shape[1]])
+    if not limits.any():
+        return plain
+    second_layer = None if directions is None else directions @ node_weights
+    scale = ErrorScale(constant, starts, widths, _RAMP_SIZE * rises, limits, second_layer)
+    return RunningErrors(kept := kept_errors(sizes, None if rows.weights is None else counts), len(kept), scale)
 
-    n_rows: int
-    model: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    linear: NDArray[np.float64] | None
+
+class CrossedLogs(NamedTuple):
+    """log sigma (n,) of rows that it had not seen, and the variance that it was expected to have."""
+
+    variance: float
+    logs: NDArray[np.float64]
+
+
+def _crossed_logs(
+    features: NDArray[np.float64], sizes: NDArray[np.float64], counts: NDArray[np.float64]
+) -> CrossedLogs | None:
+    """The best by the likelihood of rows that were left out; None where that of a constant is nearly as good."""
+    fold, flat = np.arange(len(sizes)) % _FOLDS, np.zeros(len(sizes))
+    best, gained = None, 0.0
+    for variance in (None, *_VARIANCES):
+        logs = np.empty(len(sizes))
+        for part in range(_FOLDS):
+            others, own = fold != part, fold == part
+            if not sizes[others].any():
+                # No error at all.
+                return None
+            chosen = features[:, :0] if variance is None else features
+            fitted = _log_scale(chosen[others], sizes[others], counts[others], 1.0 / (variance or 1.0))
+            logs[own] = chosen[own] @ fitted.weights + fitted.constant
+        losses = logs + sizes * np.exp(-np.maximum(logs, logs.mean() - MOST_LOG_SCALE))
+        if variance is None:
+            flat = losses
+            continue
+        gains = counts * (flat - losses)
+        doubt = np.sqrt(np.square(gains - counts * (gains.sum() / counts.sum())).sum())
+        if gains.sum() > max(gained, doubt):
+            best, gained = CrossedLogs(variance, logs), gains.sum()
+    return best
+
+
+class LogScale(NamedTuple):
+    """log sigma as a linear function of features: weights (p,) and a constant."""
+
+    weights: NDArray[np.float64]
+    constant: float
+
+
+def _log_scale(
+    features: NDArray[np.float64], sizes: NDArray[np.float64], counts: NDArray[np.float64], ridge: float
+) -> LogScale:
+    """The least sum log sigma + |e| / sigma + ridge |weights|^2 / 2, by Fisher scoring.
+
+    The information of a row about log sigma is 1, whatever sigma is, so that one factor serves all steps.
+    """
+    total = counts.sum()
+    centre = counts @ features / total
+    features = features - centre
+    weights, logs = np.zeros(features.shape[1]), np.zeros(len(sizes))
+    constant = float(np.log(counts @ sizes / total))
+    if not len(weights):
+        return LogScale(weights, constant)
+    factor = cho_factor((features.T * counts) @ features + ridge * np.eye(len(weights)))
+    least = total * constant
+    for _ in range(_MOST_STEPS):
+        slope = features.T @ (counts * (sizes * np.exp(-logs - constant) - 1.0)) - ridge * weights
+        step = cho_solve(factor, slope)
+        change, length = features @ step, 1.0
+        while length > 0.01:
+            tried, reached = weights + length * step, logs + length * change
+            with np.errstate(over="ignore"):
+                level = np.log(counts @ (sizes * np.exp(-reached)) / total)
+            loss = counts @ reached + total * level + 0.5 * ridge * (tried @ tried)
+            if loss < least:
+                break
+            length /= 2
+        else:
+            break
+        gained, least = least - loss, loss
+        weights, logs, constant = tried, reached, float(level)
+        if gained < 1e-7 * total:
+            break
+    return LogScale(weights, constant - float(centre @ weights))
 
 
 def held_out_errors(

@@ -222,17 +222,6 @@ def check_target_sizes(name: str, targets: Array) -> None:
         )
 
 
-def check_target_spread(statistics: ColumnStatistics) -> None:
-    """Refuse targets that differ, but by so little that the squares of their differences are zero."""
-    spread = statistics.largest - statistics.smallest
-    tiny = (spread > 0) & (spread < LEAST)
-    if tiny.any():
-        raise ValueError(
-            f"The target spans {float(spread[tiny].min()):.3g} only, and the squares of such differences are zero in "
-            f"double precision: rescale it to at least {LEAST:g}."
-        )
-
-
 def check_input_sizes(
     statistics: ColumnStatistics,
     scaling: str,

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting._calibration import HeldOutOutputs, held_out_errors, held_out_outputs, kept_errors, with_trend
+from scne.fitting._calibration import HeldOutOutputs, calibrated, held_out_errors, held_out_outputs, with_trend
 from scne.fitting._checkpoint import Checkpoint
 from scne.fitting._checks import BASIS_BYTES, check_gram_fits
 from scne.fitting._engines import too_large_after_all
-from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend, HeldOutSums, RunningErrors
+from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend, HeldOutSums
 from scne.fitting._matrix_free import matrix_free_system
 from scne.fitting._members import Member, draw_held_out, ensemble_system, learn_scalings
 from scne.fitting._output_rows import output_rows
@@ -127,10 +127,10 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         fixed = replace(settings, decorrelation=solved.decorrelation, ridge=solved.ridge)
         solved, split = replace(solve_weights(system, fixed, rows=rows), choice=solved.choice), None
 
-    errors = None
+    calibration = None
     if held_out is not None:
-        errors = kept_errors(held_out.outputs - held_out.rows.targets, held_out.rows.weights)
         held_out = held_out if trend is None else with_trend(held_out, trend)
+        calibration = calibrated(held_out, layers, None if split is None else split.held_out, engine, plan.widens)
     networks = FittedNetworks(
         columns=Columns(
             data.rows.n_columns,
@@ -147,7 +147,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         trend=part,
         sums=system,
         held_out=None if split is None else HeldOutSums(split.held_out, site.held_out_rows is None),
-        calibration=None if errors is None else RunningErrors(errors, len(errors)),
+        calibration=calibration,
         n_rows=data.rows.n_rows,
         weight_scale=data.weight_scale,
         held_out_errors=None if held_out is None else held_out_errors(held_out, searched, fitted_places, line),

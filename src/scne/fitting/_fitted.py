@@ -3,13 +3,13 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting._calibration import HeldOutErrors
 from scne.fitting._members import Member, member_outputs, summed_output
+from scne.fitting._scale import HeldOutErrors, RunningErrors
 from scne.fitting._trend import Trend
 from scne.fitting._weights import SolvedWeights
 from scne.ncl import EnsembleSystem, mean_factors
@@ -106,21 +106,6 @@ class HeldOutSums:
         return everything.without(self.system) if self.fitted_too else everything
 
 
-class RunningErrors(NamedTuple):
-    """Absolute errors of many rows, of which some are kept.
-
-    Attributes
-    ----------
-    errors : ndarray of shape (m, q)
-        Ascending; the j-th is the least error that a share of j / (m + 1) of the rows does not exceed.
-    n_rows : float
-        Rows that they stand for, older ones counted by what is left of their weight.
-    """
-
-    errors: NDArray[np.float64]
-    n_rows: float
-
-
 class NotHeldError(ValueError, AttributeError):
     """A fitted model does not hold what an attribute or a method needs; `hasattr` then says no."""
 
@@ -146,7 +131,7 @@ class FittedNetworks:
         G, H'y, y'y, to which later rows are added.
     held_out : HeldOutSums or None
     calibration : RunningErrors or None
-        Errors on rows that the weights had not seen, for prediction intervals.
+        Errors on rows that the weights had not seen, and their scale, for prediction intervals.
     n_rows : int or None
         Rows so far; None in older files.
     weight_scale : WeightScale or None

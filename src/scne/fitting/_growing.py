@@ -11,15 +11,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting._calibration import kept_errors
+from scne.fitting._calibration import HeldOutOutputs, calibrated, with_trend
 from scne.fitting._fit import BuildingSite
-from scne.fitting._fitted import FittedNetworks, HeldOutSums, RunningErrors, split_weights
+from scne.fitting._fitted import FittedNetworks, HeldOutSums, split_weights
 from scne.fitting._members import Member, draw_held_out, ensemble_system, summed_output
 from scne.fitting._output_rows import output_rows
 from scne.fitting._plan import MemberPlan
+from scne.fitting._scale import RunningErrors
 from scne.fitting._updating import LaterRows, rows_to_sum
 from scne.fitting._weights import WeightSettings, solve_weights
-from scne.ncl import Naive
+from scne.ncl import EnsembleSystem, Naive
 from scne.networks import HiddenLayer
 from scne.passes import Engine, ThreadEngine
 from scne.rows import Array, ArrayRows, ColumnScaling, other_places
@@ -67,16 +68,17 @@ def grown(
         without_ridge = not isinstance(settings.ridge, str) and not settings.ridge.all()
         outputs = output_rows(summed, layers, scaling, engine) if without_ridge else None
         split = replace(site, engine=ThreadEngine(1)).split(system, layers)
-    errors = None
+    calibration = None
     if split is not None:
-        errors = _held_out_errors(model, site, layers, solve_weights(split.fitted, settings).solution.weights, threads)
+        weights = solve_weights(split.fitted, settings).solution.weights
+        calibration = _calibration(model, site, layers, weights, split.held_out, threads)
     return replace(
         model,
         members=tuple(members),
         solved=replace(solve_weights(system, settings, rows=outputs), choice=model.solved.choice),
         sums=system,
         held_out=None if split is None else HeldOutSums(split.held_out, fitted_too=True),
-        calibration=None if errors is None else RunningErrors(errors, len(errors)),
+        calibration=calibration,
         n_rows=rows.rows.n_rows,
         weight_scale=rows.weight_scale,
         held_out_errors=None,
@@ -129,14 +131,15 @@ def _said_of(rows: ArrayRows, layer: HiddenLayer, ridge: float, site: BuildingSi
     return summed_output(rows.inputs, [layer], [weights], site.engine)
 
 
-def _held_out_errors(
+def _calibration(
     model: FittedNetworks,
     site: BuildingSite,
     layers: list[HiddenLayer],
     weights: NDArray[np.float64],
+    held_out: EnsembleSystem,
     threads: int,
-) -> NDArray[np.float64] | None:
-    """Errors on the rows that are held out, of weights that have not seen them."""
+) -> RunningErrors | None:
+    """Errors on the rows that are held out, of weights that have not seen them, and their scale."""
     if not np.isfinite(weights).all():
         return None
     assert site.held_out_places is not None
@@ -145,8 +148,9 @@ def _held_out_errors(
     with ThreadEngine(threads) as engine:
         scaled = summed_output(rows.inputs, layers, split_weights(weights / len(layers), layers), engine)
     trend = model.trend
+    outputs = model.target_scaling.undo(scaled * trend.share)
     if trend.mode == "blended" and trend.trend is not None:
-        outputs = model.target_scaling.undo(scaled * trend.share) + trend.trend.apply(rows.inputs)
-    else:
-        outputs = model.target_scaling.undo(scaled)
-    return kept_errors(outputs - rows.targets, rows.weights)
+        outputs = outputs + trend.trend.apply(rows.inputs)
+    judged = HeldOutOutputs(rows, outputs)
+    judged = judged if trend.taken_off is None else with_trend(judged, trend.taken_off)
+    return calibrated(judged, layers, held_out, ThreadEngine(threads))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.fitting._checkpoint import Checkpoint, Form
-from scne.fitting._checks import check_input_sizes, check_target_spread
+from scne.fitting._checks import LEAST, check_input_sizes
 from scne.ncl import EnsembleSystem
 from scne.networks import (
     BuiltNetwork,
@@ -49,6 +49,8 @@ BlockStatistics = tuple[ColumnStatistics, ColumnStatistics]
 AnyRows = RowSource | ClusterRows
 # Below this many different rows a held-out share says more about itself than about the model.
 FEWEST_TO_HOLD_OUT = 40
+# Hidden outputs of one network that a thread holds while it predicts.
+_OUTPUT_BYTES = 1 << 22
 # Rows among which so many different ones are looked for first.
 _LOOKED_AT_FIRST = 1_024
 
@@ -105,7 +107,13 @@ def learn_scalings(
             checkpoint.save("statistics", arrays)
     inputs, targets = known
     check_input_sizes(inputs, scaling, names)
-    check_target_spread(targets)
+    spread = targets.largest - targets.smallest
+    tiny = (spread > 0) & (spread < LEAST)
+    if tiny.any():
+        raise ValueError(
+            f"The target spans {float(spread[tiny].min()):.3g} only, and the squares of such differences are zero in "
+            f"double precision: rescale it to at least {LEAST:g}."
+        )
     return learn_scaling(inputs, scaling, clip_inputs), learn_scaling(targets, target_scaling), inputs.mean
 
 
@@ -245,7 +253,7 @@ def member_outputs(
     q = weights[0].shape[1]
     outputs = np.empty((len(layers), len(inputs), q))
 
-    step = _prediction_rows(layers)
+    step = rows_at_once(layers, _OUTPUT_BYTES)
 
     def write(start: int) -> None:
         for m, output in enumerate(each_outputs(layers, inputs[start : start + step], betas=weights)):
@@ -268,7 +276,8 @@ def summed_output(
         return namespace_of(totals[0]).concat(totals, axis=0)
     outputs = np.empty((len(inputs), weights[0].shape[1]))
 
-    step = _prediction_rows(layers)
+    # Kernels hold no hidden outputs.
+    step = rows_at_once(layers, _OUTPUT_BYTES if layers[0].compiled is None else np.inf)
 
     def write(start: int) -> None:
         total = 0.0
@@ -288,11 +297,3 @@ def device_blocks(inputs: Array, layers: Sequence[HiddenLayer], engine: Engine) 
     step = engine.stripe_rows(inputs.shape[0], 16 * widest)
     for start in range(0, inputs.shape[0], step):
         yield engine.put(inputs[start : min(start + step, inputs.shape[0]), :], "float64")
-
-
-def _prediction_rows(layers: Sequence[HiddenLayer]) -> int:
-    if layers[0].compiled is not None:
-        return rows_at_once(layers)
-    # Hidden outputs of one layer at a time are held, about 4 MB a thread.
-    widest = int(max(map(attrgetter("n_outputs"), layers)))
-    return min(rows_at_once(layers), max(256, (1 << 22) // (8 * max(1, widest)) // 256 * 256))

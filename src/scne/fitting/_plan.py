@@ -93,6 +93,8 @@ class FitPlan:
         Columns of the groups that the user named, whether networks follow them or not.
     basis_bytes : float
         Memory for the orthonormal basis of a search.
+    widens : bool
+        Whether intervals may be wider in some rows than in others; a classifier has none.
     """
 
     groups: tuple[FeatureGroup, ...]
@@ -105,6 +107,7 @@ class FitPlan:
     precision: str = "auto"
     named_groups: dict[str, NDArray[np.intp]] = field(default_factory=dict)
     basis_bytes: float = BASIS_BYTES
+    widens: bool = True
 
     @property
     def repeats(self) -> bool:

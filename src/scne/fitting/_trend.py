@@ -113,7 +113,12 @@ def learn_line(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> tuple
     targets = rows.targets[chosen]
     counts = np.ones(len(targets)) if rows.weights is None else np.asarray(rows.weights[chosen], dtype=np.float64)
     total = float(len(targets)) if rows.weights is None else float(np.sum(counts))
-    statistics = _statistics(rows, places)
+    # A few columns at a time: each has its own.
+    step, parts = max(1, _NUMBERS_AT_A_TIME // max(1, len(targets))), []
+    for first in range(0, rows.n_columns, step):
+        part = column_statistics(rows.inputs[:, first : first + step][chosen], None if rows.weights is None else counts)
+        parts.append((part.mean, part.squares, part.smallest, part.largest))
+    statistics = ColumnStatistics(part.weight, *np.concatenate(parts, axis=1))
     check_input_sizes(statistics, "standard", way_out=_WITHOUT)
     scaling = learn_scaling(statistics, "standard", clip=True)
     columns = _scaled_columns(rows, places, scaling)
@@ -130,19 +135,6 @@ def learn_line(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> tuple
     del gram
     columns = _scaled_columns(rows, places, scaling)
     return Trend(scaling, weights), counts @ (targets - columns @ weights) / total
-
-
-def _statistics(rows: ArrayRows, places: NDArray[np.intp] | None) -> ColumnStatistics:
-    """Statistics of the columns of some rows, a few columns at a time: each has its own."""
-    chosen = slice(None) if places is None else places
-    weights = None if rows.weights is None else rows.weights[chosen]
-    n = rows.n_rows if places is None else len(places)
-    step = max(1, _NUMBERS_AT_A_TIME // max(1, n))
-    parts = []
-    for first in range(0, rows.n_columns, step):
-        part = column_statistics(rows.inputs[:, first : first + step][chosen], weights)
-        parts.append((part.mean, part.squares, part.smallest, part.largest))
-    return ColumnStatistics(part.weight, *np.concatenate(parts, axis=1))
 
 
 def _scaled_columns(rows: ArrayRows, places: NDArray[np.intp] | None, scaling: ColumnScaling) -> NDArray[np.float64]:

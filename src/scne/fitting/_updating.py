@@ -6,7 +6,8 @@ hidden layers on all rows, each row weighted by what is left of it. No older row
 
 Rows that a model is about to learn from are rows that it has not seen: what it says of them before it learns is as
 honest as what a fit says of the rows that it held out ("test, then train"). Their errors join those that the model
-keeps for its prediction intervals, and older ones lose weight as older rows do.
+keeps for its prediction intervals, each divided by its scale, and older ones lose weight as older rows do. The scale
+itself stays as the fit left it.
 """
 
 from collections.abc import Callable
@@ -16,18 +17,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting._calibration import MOST_ERRORS
+from scne.fitting._calibration import MOST_ERRORS, ROUNDING
 from scne.fitting._engines import StreamedRows
-from scne.fitting._fitted import FittedNetworks, RunningErrors
+from scne.fitting._fitted import FittedNetworks
+from scne.fitting._intervals import NetworksWithScales
 from scne.fitting._members import ensemble_system
+from scne.fitting._scale import RunningErrors
 from scne.fitting._trend import Trend
 from scne.fitting._weights import WeightSettings, solve_weights
 from scne.ncl import EnsembleSystem
 from scne.passes import ClusterRows, DeviceEngine, Engine, ThreadEngine
 from scne.rows import ArrayRows, ChangedRows, RowSource, WeightScale
-
-# Keeps rounding from moving a place that is a whole number on to the next.
-_ROUNDING = 1e-9
 
 
 class LaterRows(NamedTuple):
@@ -73,7 +73,8 @@ def updated(
     sample = batch.sample()
     assert sample.targets is not None
     with ThreadEngine(threads) as here:
-        errors = np.abs(model.outputs(sample.inputs, here) - sample.targets)
+        said, scales = np.split(NetworksWithScales.of(model).outputs(sample.inputs, here), 2, axis=1)
+    errors = np.abs(said - sample.targets) / scales
     total = discounted(model.sums, forgetting, new)
     held_out = model.held_out
     if held_out is not None:
@@ -150,7 +151,7 @@ def joined_errors(
     Parameters
     ----------
     errors : ndarray of shape (n, q)
-        Of the batch, or of a uniform sample of it.
+        Of the batch, or of a uniform sample of it, divided by their scale as those that are known are.
     weights : ndarray of shape (n,) or None
         Of those rows, relative to each other.
     n_rows : int
@@ -163,7 +164,7 @@ def joined_errors(
     array([1., 2., 3.])
     >>> joined_errors(first, 0.5, np.array([[2.0]]), None, 1)  # two rows at half their weight, and one
     RunningErrors(errors=array([[2.],
-           [3.]]), n_rows=2.0)
+           [3.]]), n_rows=2.0, scale=None)
     """
     counts = np.ones(len(errors)) if weights is None else np.asarray(weights, dtype=np.float64)
     errors, counts = errors[counts > 0], counts[counts > 0]
@@ -177,11 +178,11 @@ def joined_errors(
         errors = np.concatenate([known.errors, errors])
     total = float(counts.sum())
     # No more errors than the rows that they stand for: an interval counts them to know how sure it may be.
-    joined = np.empty((int(min(MOST_ERRORS, len(errors), max(1.0, total + _ROUNDING))), errors.shape[1]))
+    joined = np.empty((int(min(MOST_ERRORS, len(errors), max(1.0, total + ROUNDING))), errors.shape[1]))
     wanted = np.arange(1, len(joined) + 1) / (len(joined) + 1)
     shares = counts / (total + 1.0)
     for output, column in enumerate(errors.T):
         order = np.argsort(column, kind="stable")
-        places = np.searchsorted(np.cumsum(shares[order]), wanted - _ROUNDING)
+        places = np.searchsorted(np.cumsum(shares[order]), wanted - ROUNDING)
         joined[:, output] = column[order][np.minimum(places, len(column) - 1)]
-    return RunningErrors(joined, total)
+    return RunningErrors(joined, total, None if known is None else known.scale)

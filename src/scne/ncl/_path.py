@@ -103,10 +103,10 @@ class LambdaPath:
             needed = held_out is not None or weighted or self.ridge.any()
             weights = self._weights(turned) if needed else None
             if held_out is not None and weights is not None:
-                apart.append(_mean_squares_of(held_out, weights))
+                apart.append(_mean_squares(held_out, held_out.moments, weights))
             if weighted and weights is not None:
                 # The turned moments are those of the right side, k_m times what the error needs.
-                training.append(_mean_squares_of(self._system, weights))
+                training.append(_mean_squares(self._system, self._system.moments, weights))
                 continue
             # In turned coordinates B'(G + R)B = z'(I + T)z; only the ridge's share B'R B needs the weights themselves.
             _, q, k = turned.shape
@@ -190,19 +190,15 @@ def lambda_path(system: LinearSystem, ridge: ArrayLike, decorrelations: ArrayLik
     return LambdaPath(lambdas, per_member, system, blocks, reduced, moments)
 
 
-def _mean_squares_of(system: EnsembleSystem, weights: Array) -> Array:
-    """The mean squared error of each of k weights (L, q, k) on the rows of a system, shape (k,)."""
-    _, q, k = weights.shape
-    columns = weights.reshape(-1, q * k)
-    square = np.einsum("ij,ij->j", columns, system.product(columns)).reshape(q, k)
-    return _mean_squares(system, system.moments, weights, square)
-
-
-def _mean_squares(system: EnsembleSystem, moments: Array, weights: Array, square: Array) -> Array:
+def _mean_squares(system: EnsembleSystem, moments: Array, weights: Array, square: Array | None = None) -> Array:
     """(y'y - (2/M) B'g + (1/M^2) B'G B) / (N q) for each lambda, shape (k,).
 
-    `moments` (n, q) and `weights` (n, q, k) may both be turned; `square`, (q, k), is B'G B.
+    `moments` (n, q) and `weights` (n, q, k) may both be turned, and `square`, (q, k), is then B'G B.
     """
+    if square is None:
+        _, q, k = weights.shape
+        columns = weights.reshape(-1, q * k)
+        square = np.einsum("ij,ij->j", columns, system.product(columns)).reshape(q, k)
     cross = np.matmul(moments.T[:, None, :], weights.transpose(1, 0, 2))[:, 0]
     squares = system.target_square[:, None] - 2 / system.n_members * cross + square / system.n_members**2
     # Rounding below zero is cut off.

@@ -303,8 +303,8 @@ def each_outputs(
         yield outputs if beta is None else xp.matmul(outputs, beta if xp is np else like(beta, outputs))
 
 
-def rows_at_once(layers: Sequence[HiddenLayer]) -> int:
-    """Rows whose scaled features are held at a time.
+def rows_at_once(layers: Sequence[HiddenLayer], output_bytes: float = np.inf) -> int:
+    """Rows whose scaled features are held at a time, and no more outputs of a layer than take so many bytes.
 
     Examples
     --------
@@ -315,10 +315,10 @@ def rows_at_once(layers: Sequence[HiddenLayer]) -> int:
     >>> rows_at_once([on(16)]), rows_at_once([on(8_192)])
     (65536, 128)
     """
-    features = 1
+    features = outputs = 1
     for layer in layers:
-        features = max(features, len(layer.weights))
-    return max(64, _SCALED_TOGETHER // features)
+        features, outputs = max(features, len(layer.weights)), max(outputs, layer.n_outputs)
+    return int(min(max(64, _SCALED_TOGETHER // features), max(256, output_bytes // (8 * outputs) // 256 * 256)))
 
 
 def joint_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str = "float64") -> Array:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from scne.fitting import ErrorScale
 from scne.models._errors import write_atomically
 from scne.models.export._classes import text_labels
 from scne.models.export._onnx_classes import LABEL, PROBABILITIES, class_outputs, class_property
@@ -109,14 +110,33 @@ def _totals(graph: GraphBuilder, plan: ExportPlan, X: str) -> str:
 
 
 def _predictions(graph: GraphBuilder, plan: ExportPlan, total: str, kind: np.dtype) -> None:
-    """What a regressor gives of its outputs (N, q)."""
+    """What a regressor gives of its outputs (N, q), or (N, 2 q) where errors have a scale."""
+    widths: str | np.ndarray | None = None
+    if plan.half_widths is not None:
+        reach = plan.half_widths[0] if plan.flat else plan.half_widths
+        if plan.scale is None:
+            widths = reach
+        else:
+            outputs, logs = (
+                graph("Gather", total, np.arange(plan.n_outputs) + first, axis=1) for first in (0, plan.n_outputs)
+            )
+            scale = _sizes(graph, plan.scale, outputs, logs)
+            total = outputs
+            widths = graph("Mul", graph("Squeeze", scale, np.array([1])) if plan.flat else scale, reach)
     if plan.flat:
         total = graph("Squeeze", total, np.array([1]))
     graph("Cast", total, output="y", to=graph.type_of(kind))
-    if plan.half_widths is not None:
-        reach = plan.half_widths[0] if plan.flat else plan.half_widths
-        graph("Cast", graph("Sub", total, reach), output="lower", to=graph.type_of(kind))
-        graph("Cast", graph("Add", total, reach), output="upper", to=graph.type_of(kind))
+    if widths is not None:
+        graph("Cast", graph("Sub", total, widths), output="lower", to=graph.type_of(kind))
+        graph("Cast", graph("Add", total, widths), output="upper", to=graph.type_of(kind))
+
+
+def _sizes(graph: GraphBuilder, scale: ErrorScale, outputs: str, logs: str) -> str:
+    """The scale of errors (see `ErrorScale.sizes`) for outputs (N, q) and what nodes say of its logarithm."""
+    for start, width, rise in zip(scale.starts, scale.widths, scale.rises, strict=True):
+        share = graph("Clip", graph("Div", graph("Sub", outputs, start), width), 0.0, 1.0)
+        logs = graph("Add", logs, graph("Mul", share, rise))
+    return graph("Exp", graph("Min", graph("Max", logs, scale.limits[0]), scale.limits[1]))
 
 
 def _terms(graph: GraphBuilder, branch: Branch, X: str) -> list[str]:

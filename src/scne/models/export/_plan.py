@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting import FittedNetworks, half_widths
+from scne.fitting import ErrorScale, FittedNetworks, half_widths, split_weights
 from scne.models._errors import ExportError
 from scne.models.export._classes import ClassMap
 from scne.networks import ACTIVATIONS, HiddenLayer
@@ -109,8 +109,9 @@ class ExportPlan:
     """A fitted model as something to compute: q constants, and branches on n columns.
 
     A model of files reads a `table`, of which the columns are made, and may refuse missing values in it. Predictions
-    that are `flat` have no axis for their one output; intervals reach `half_widths` (q,) to each side; `facts` are
-    lines for people; a classifier has `classes`.
+    that are `flat` have no axis for their one output; intervals reach `half_widths` (q,) to each side, times a `scale`
+    where there is one: constants and branches then have q further outputs, what nodes and a constant add to its
+    logarithm. `facts` are lines for people; a classifier has `classes`.
     """
 
     branches: tuple[Branch, ...]
@@ -124,11 +125,12 @@ class ExportPlan:
     half_widths: NDArray[np.float64] | None
     facts: tuple[str, ...]
     classes: ClassMap | None = None
+    scale: ErrorScale | None = None
 
     @property
     def n_outputs(self) -> int:
         """Outputs q of the networks."""
-        return len(self.constants)
+        return len(self.constants) // (1 if self.scale is None else 2)
 
 
 def export_plan(
@@ -147,8 +149,13 @@ def export_plan(
     """
     layers, weights = model.terms()
     gain = model.target_scaling.scale / len(layers)
-    branches = _branches((layer, beta * gain) for layer, beta in zip(layers, weights, strict=True))
+    weights = [beta * gain for beta in weights]
     constants = np.array(model.target_scaling.shift, dtype=np.float64)
+    scale = None if interval is None or model.calibration is None else model.calibration.scale
+    if scale is not None:
+        weights = [np.hstack([beta, more]) for beta, more in zip(weights, _scale_weights(model, scale), strict=True)]
+        constants = np.concatenate([constants, scale.constant])
+    branches = _branches(zip(layers, weights, strict=True))
     _refuse_unfit(branches, constants)
     columns = model.columns
     targets = (columns.data or {}).get("target_names")
@@ -165,7 +172,18 @@ def export_plan(
         None if interval is None else half_widths(errors, interval),
         _facts(model, layers, name),
         classes,
+        scale,
     )
+
+
+def _scale_weights(model: FittedNetworks, scale: ErrorScale) -> list[NDArray[np.float64]]:
+    """What each node, and each column of the trend, adds to the logarithm of the scale."""
+    layers, q = model.terms()[0], model.n_outputs
+    joint = scale.node_weights
+    if joint is None:
+        return [np.zeros((layer.n_outputs, q)) for layer in layers]
+    own = [weights / len(model.members) for weights in split_weights(joint, model.layers)]
+    return [*own, *(np.zeros((layer.n_outputs, q)) for layer in layers[len(own) :])]
 
 
 def check_dtype(dtype: object) -> str:

@@ -12,13 +12,14 @@ from safetensors.numpy import save
 from scne.models._errors import Unreadable, Unstorable, damaged, shown, version_text
 from scne.models.file._encoder import is_of_encoder
 from scne.models.file._header import KEY, TensorPlace, exceeds, read_header, refuse_constant
+from scne.models.file._held_out import is_of_scale
 from scne.models.file._values import DEEPEST, decode_value, depth_of, encode_value
 
 FORMAT = "scne model"
 # 2: ramps, calibration of intervals, number of rows. 3: dates among columns. 4: types of columns and texts for missing
-# values in the encoder. 5: means by level in the encoder; files without any are as they were, and older versions read
-# them.
-FORMAT_VERSION, _WITHOUT_MEANS = 5, 4
+# values in the encoder. 5: means by level in the encoder. 6: scales of errors. Files without any of the last two are as
+# they were, and older versions read them.
+FORMAT_VERSION, _WITH_MEANS, _WITHOUT_EITHER = 6, 5, 4
 # Numbers of a tensor that are read at a time.
 _CHUNK = 1 << 17
 
@@ -46,7 +47,8 @@ def pack(content: Content) -> bytes:
     """
     tensors = {name: np.ascontiguousarray(content.tensors[name]) for name in sorted(content.tensors)}
     column_major = [name for name in tensors if is_column_major(content.tensors[name])]
-    version = FORMAT_VERSION if any(map(is_of_encoder, tensors)) else _WITHOUT_MEANS
+    version = _WITH_MEANS if any(map(is_of_encoder, tensors)) else _WITHOUT_EITHER
+    version = FORMAT_VERSION if any(map(is_of_scale, tensors)) else version
     document = {"format": FORMAT, "version": version, **content.document, "column_major": column_major}
     encoded = {key: encode_value(value, key) for key, value in document.items()}
     for key, value in encoded.items():

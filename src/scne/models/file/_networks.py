@@ -18,7 +18,12 @@ from scne.fitting import (
 )
 from scne.models._errors import damaged
 from scne.models.file._container import is_column_major
-from scne.models.file._held_out import read_calibration, read_held_out_errors, store_held_out_errors
+from scne.models.file._held_out import (
+    read_calibration,
+    read_held_out_errors,
+    store_calibration,
+    store_held_out_errors,
+)
 from scne.models.file._parts import (
     StoredMember,
     Tensors,
@@ -70,7 +75,7 @@ def store_networks(model: FittedNetworks, is_ensemble: bool, with_system: bool) 
             record, sums = store_system("held_out", model.held_out.system)
             document["held_out"] = {**record, "fitted_too": model.held_out.fitted_too}
             tensors |= sums
-    tensors |= {} if model.calibration is None else {"calibration": model.calibration.errors}
+    tensors |= {} if model.calibration is None else store_calibration(model.calibration)
     if model.held_out_errors is not None:
         document["held_out_errors"], tensors["held_out_errors"] = store_held_out_errors(model.held_out_errors)
     return document, tensors | scaling_tensors("target_scaling", model.target_scaling)
@@ -125,13 +130,13 @@ def read_networks(
     if flat_target and n_outputs > 1:
         raise damaged(f"its target is flat, but it has {n_outputs} outputs")
     target_scaling = read_scaling("target_scaling", shelf, n_outputs)
-    calibration = read_calibration(document, shelf, n_outputs)
     stored = [
         read_member(record, f"members.{m}", shelf, n_columns, n_outputs)
         for m, record in enumerate(field(document, "members", list))
     ]
     if not stored:
         raise damaged("it holds no network")
+    calibration = read_calibration(document, shelf, n_outputs, sum(member.layer.n_outputs for member in stored))
     if is_ensemble:
         solved = _read_solved(document, shelf, stored)
         trend = _read_trend(shelf, n_columns, n_outputs)

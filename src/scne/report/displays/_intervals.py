@@ -27,9 +27,8 @@ MOST_INTERVALS = 200
 class PredictionIntervalDisplay(Display):
     """Predicted against true values as a density, with the intervals around the predictions and what they cover.
 
-    Where all intervals have the same width, as those of this package have, they are a band along the diagonal: a true
-    value lies in its interval just when its point lies in the band. Intervals of different widths are drawn for up to
-    200 rows.
+    Where all intervals have the same width, they are a band along the diagonal: a true value lies in its interval just
+    when its point lies in the band. Intervals of different widths are drawn for up to 200 rows.
 
     Parameters
     ----------
