@@ -23,14 +23,18 @@ from scne.fitting._checks import (
     refuse_unfit_arrays,
 )
 from scne.fitting._class_scores import ClassScores, class_scores
+from scne.fitting._columns import Columns
 from scne.fitting._engines import placed
 from scne.fitting._fit import Fit, fit_networks
 from scne.fitting._fitted import (
-    Columns,
+    MOST_LOG_SCALE,
+    ErrorScale,
     FittedNetworks,
     FittedTrend,
+    HeldOutErrors,
     HeldOutSums,
     NotHeldError,
+    RunningErrors,
     split_weights,
 )
 from scne.fitting._growing import grown
@@ -59,7 +63,6 @@ from scne.fitting._probabilities import (
     fit_map,
     probabilities,
 )
-from scne.fitting._scale import MOST_LOG_SCALE, ErrorScale, HeldOutErrors, RunningErrors
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import Trend, learn_line
 from scne.fitting._updating import LaterRows, reweighted, updated

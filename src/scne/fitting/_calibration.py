@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from scne.fitting._fitted import MOST_LOG_SCALE, ErrorScale, HeldOutErrors, RunningErrors
 from scne.fitting._members import summed_output
-from scne.fitting._scale import MOST_LOG_SCALE, ErrorScale, HeldOutErrors, RunningErrors
 from scne.fitting._trend import Trend
 from scne.ncl import EnsembleSystem
 from scne.networks import HiddenLayer

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from scne.fitting._calibration import HeldOutOutputs, calibrated, held_out_errors, held_out_outputs, with_trend
 from scne.fitting._checkpoint import Checkpoint
 from scne.fitting._checks import BASIS_BYTES, check_gram_fits
+from scne.fitting._columns import Columns
 from scne.fitting._engines import too_large_after_all
-from scne.fitting._fitted import Columns, FittedNetworks, FittedTrend, HeldOutSums
+from scne.fitting._fitted import FittedNetworks, FittedTrend, HeldOutSums
 from scne.fitting._matrix_free import matrix_free_system
 from scne.fitting._members import Member, draw_held_out, ensemble_system, learn_scalings
 from scne.fitting._output_rows import output_rows
@@ -68,13 +69,13 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         sizes.append(network.largest_layer(len(group.columns)))
     check_gram_fits(sizes, plan.weights.matrix_free)
     # Hold rows out of the search, to choose the number of nodes, lambda and the ridges on, and to calibrate with.
-    held_out_places = None
+    held_out_places, trend, line = None, None, None
     if data.validation is None and plan.validation_fraction is not None:
         held_out_places = draw_held_out(data.search, plan.validation_fraction, plan.seed)
     fitted_places = None if held_out_places is None else other_places(data.search.n_rows, held_out_places)
     has_held_out = not plan.weights.matrix_free and (data.validation is not None or held_out_places is not None)
 
-    searched, trend, line = data.search, None, None
+    searched = data.search
     if plan.trend == "linear" or (plan.trend == "judged" and not has_held_out):
         trend = learn_trend(data.search, fitted_places)
         data = without_trend(data, trend)

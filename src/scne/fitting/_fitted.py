@@ -3,54 +3,22 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.fitting._columns import Columns
 from scne.fitting._members import Member, member_outputs, summed_output
-from scne.fitting._scale import HeldOutErrors, RunningErrors
 from scne.fitting._trend import Trend
 from scne.fitting._weights import SolvedWeights
 from scne.ncl import EnsembleSystem, mean_factors
 from scne.networks import HiddenLayer
 from scne.passes import Engine
-from scne.rows import Array, ColumnScaling, ColumnStatistics, WeightScale, same_map
+from scne.rows import Array, ColumnScaling, WeightScale, like, namespace_of, same_map
 
-if TYPE_CHECKING:
-    from scne.rows import Encoder
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """What goes in and comes out.
-
-    Attributes
-    ----------
-    n_columns : int
-    names : tuple of str or None
-    groups : dict of str to ndarray of int
-        Positions of the columns of each group that was given.
-    flat_target : bool
-        Whether y had one dimension, so that predictions have one too.
-    encoder : Encoder or None
-        How columns that are not plain numbers became such.
-    data : dict or None
-        Of a fit on files: the names of the targets, and the rows of the search where memory was short.
-    means : ndarray of shape (n_columns,) or None
-        Of the columns, without an encoder: they stand for numbers that are missing in later rows. None in older files.
-    statistics : ColumnStatistics or None
-        Of the encoded columns over all rows of a fit on files; model files do not keep them.
-    """
-
-    n_columns: int
-    names: tuple[str, ...] | None
-    groups: dict[str, NDArray[np.intp]]
-    flat_target: bool
-    encoder: "Encoder | None" = None
-    data: dict[str, Any] | None = None
-    means: NDArray[np.float64] | None = None
-    statistics: ColumnStatistics | None = None
+# Beyond, a row would be exp(20) times as uncertain as the mean.
+MOST_LOG_SCALE = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +74,101 @@ class HeldOutSums:
         return everything.without(self.system) if self.fitted_too else everything
 
 
+@dataclass(frozen=True, eq=False)
+class ErrorScale:
+    """sigma(x): how large errors are in a row, beside their mean over the rows that were held out.
+
+    log sigma_j = constant_j + (1/M) (H W)_j + sum_k rises_kj min(max((f_j - starts_kj) / widths_kj, 0), 1) for the
+    prediction f_j of output j, within limits.
+
+    Attributes
+    ----------
+    constant : ndarray of shape (q,)
+    starts, widths, rises : ndarrays of shape (K, q)
+        Of ramps of the prediction.
+    limits : ndarray of shape (2, q)
+        The least and the largest log sigma of the rows from which it was learned.
+    node_weights : ndarray of shape (L, q) or None
+        W, a second output layer; None where sigma follows the prediction alone.
+    """
+
+    constant: NDArray[np.float64]
+    starts: NDArray[np.float64]
+    widths: NDArray[np.float64]
+    rises: NDArray[np.float64]
+    limits: NDArray[np.float64]
+    node_weights: NDArray[np.float64] | None
+
+    def sizes(self, prediction: Array, nodes: Array | float) -> Array:
+        """sigma (n, q) for predictions (n, q) and what the second output layer says, (1/M) H W (n, q)."""
+        xp = namespace_of(prediction)
+        logs = like(self.constant, prediction) + nodes
+        for start, width, rise in zip(self.starts, self.widths, self.rises, strict=True):
+            share = xp.clip((prediction - like(start, prediction)) / like(width, prediction), 0.0, 1.0)
+            logs = logs + like(rise, prediction) * share
+        least, most = like(self.limits[0], prediction), like(self.limits[1], prediction)
+        return xp.exp(xp.minimum(xp.maximum(logs, least), most))
+
+
+class RunningErrors(NamedTuple):
+    """Absolute errors of many rows, of which some are kept.
+
+    Attributes
+    ----------
+    errors : ndarray of shape (m, q)
+        Ascending, each divided by its sigma(x); the j-th is the least that a share of j / (m + 1) of the rows does not
+        exceed.
+    n_rows : float
+        Rows that they stand for, older ones counted by what is left of their weight.
+    scale : ErrorScale or None
+        sigma; None where it is 1 everywhere.
+    """
+
+    errors: NDArray[np.float64]
+    n_rows: float
+    scale: ErrorScale | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutErrors:
+    """Root mean squared errors on rows that a fit held out, in units of y.
+
+    Attributes
+    ----------
+    n_rows : int
+        The held-out rows.
+    model : ndarray of shape (q,)
+        Of the fit, by weights that have not seen these rows.
+    mean : ndarray of shape (q,)
+        Of the mean target of the other rows.
+    linear : ndarray of shape (q,) or None
+        Of a ridge regression on the other rows; None unless the fit judged one (trend="judged").
+    """
+
+    n_rows: int
+    model: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    linear: NDArray[np.float64] | None
+
+
 class NotHeldError(ValueError, AttributeError):
     """A fitted model does not hold what an attribute or a method needs; `hasattr` then says no."""
+
+
+class JoinedTerms(NamedTuple):
+    """Layers whose outputs are sum_m H_m B_m.
+
+    Attributes
+    ----------
+    layers : list of HiddenLayer
+    weights : list of ndarrays of shape (L_m, q)
+    scale_weights : list of ndarrays of shape (L_m, q) or None
+        Such that sum_m H_m W_m is what the nodes say of log sigma; None where they say nothing.
+    """
+
+    layers: list[HiddenLayer]
+    weights: list[NDArray[np.float64]]
+    scale_weights: list[NDArray[np.float64]] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,38 +278,52 @@ class FittedNetworks:
         return [*layers, trend.layer], [*weights, trend.weights * (more / self.target_scaling.scale)]
 
     @cached_property
-    def joined_terms(self) -> tuple[list[HiddenLayer], list[NDArray[np.float64]]]:
-        """The terms in fewer layers, with weights such that the output is the sum of H_m B_m.
-
-        Layers on the same features are one: columns are scaled, and ramps made, once for all of them.
-        """
+    def joined_terms(self) -> "JoinedTerms":
+        """The terms in fewer layers: columns are scaled, and ramps made, once for all layers on the same features."""
         layers, weights = self.terms()
-        alike: list[tuple[list[HiddenLayer], list[NDArray[np.float64]]]] = []
-        for layer, beta in zip(layers, weights, strict=True):
-            for parts, betas in alike:
-                first = parts[0]
+        scale = None if self.calibration is None else self.calibration.scale
+        second: list[NDArray[np.float64]] | None = None
+        if scale is not None and scale.node_weights is not None:
+            second = split_weights(scale.node_weights / len(self.layers), self.layers)
+            second += [np.zeros_like(beta) for beta in weights[len(second) :]]
+        alike: list[list[int]] = []
+        for m, layer in enumerate(layers):
+            for parts in alike:
+                first = layers[parts[0]]
                 linked = first.direct_link or layer.direct_link
                 same = first.activation == layer.activation and np.array_equal(first.columns, layer.columns)
                 if same and not linked and same_map(first.scaling, layer.scaling):
-                    parts.append(layer)
-                    betas.append(beta)
+                    parts.append(m)
                     break
             else:
-                alike.append(([layer], [beta]))
-        joined, joint = [], []
-        for parts, betas in alike:
-            nodes = np.hstack(list(map(attrgetter("weights"), parts)))
-            biases = np.concatenate(list(map(attrgetter("biases"), parts)))
-            joined.append(parts[0] if len(parts) == 1 else replace(parts[0], weights=nodes, biases=biases))
-            joint.append(np.concatenate(betas) / len(layers))
-        return joined, joint
+                alike.append([m])
+        terms = JoinedTerms([], [], None if second is None else [])
+        for parts in alike:
+            nodes, biases = np.hstack([layers[m].weights for m in parts]), [layers[m].biases for m in parts]
+            first = layers[parts[0]]
+            joined = replace(first, weights=nodes, biases=np.concatenate(biases)) if len(parts) > 1 else first
+            terms.layers.append(joined)
+            terms.weights.append(np.concatenate([weights[m] for m in parts]) / len(layers))
+            if terms.scale_weights is not None and second is not None:
+                terms.scale_weights.append(np.concatenate([second[m] for m in parts]))
+        return terms
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "joined_terms"}
 
     def outputs(self, inputs: Array, engine: Engine) -> Array:
         """Outputs (n, q) for encoded inputs (n, d), in the units of y."""
-        return self.target_scaling.undo(summed_output(inputs, *self.joined_terms, engine))
+        terms = self.joined_terms
+        return self.target_scaling.undo(summed_output(inputs, terms.layers, terms.weights, engine))
+
+    def scales(self, inputs: Array, outputs: Array, engine: Engine) -> Array:
+        """sigma (n, q) of the errors of these outputs, which follow from these inputs; 1 where none was learned."""
+        scale, terms = None if self.calibration is None else self.calibration.scale, self.joined_terms
+        if scale is None:
+            return namespace_of(outputs).ones_like(outputs)
+        if terms.scale_weights is None:
+            return scale.sizes(outputs, 0.0)
+        return scale.sizes(outputs, summed_output(inputs, terms.layers, terms.scale_weights, engine))
 
     def member_outputs(self, inputs: Array, engine: Engine) -> Array:
         """What each network says, shape (M, n, q), in the units of y; sum_m a_m of it is the output."""

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from scne.fitting._calibration import HeldOutOutputs, calibrated, with_trend
 from scne.fitting._fit import BuildingSite
-from scne.fitting._fitted import FittedNetworks, HeldOutSums, split_weights
+from scne.fitting._fitted import FittedNetworks, HeldOutSums, RunningErrors, split_weights
 from scne.fitting._members import Member, draw_held_out, ensemble_system, summed_output
 from scne.fitting._output_rows import output_rows
 from scne.fitting._plan import MemberPlan
-from scne.fitting._scale import RunningErrors
 from scne.fitting._updating import LaterRows, rows_to_sum
 from scne.fitting._weights import WeightSettings, solve_weights
 from scne.ncl import EnsembleSystem, Naive

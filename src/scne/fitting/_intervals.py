@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from scne.fitting._calibration import ROUNDING
 from scne.fitting._checks import check_real
-from scne.fitting._fitted import FittedNetworks, split_weights
-from scne.fitting._members import summed_output
+from scne.fitting._fitted import FittedNetworks
 from scne.passes import Engine
 from scne.rows import Array, is_foreign, like, namespace_of
 
@@ -61,15 +60,7 @@ class NetworksWithScales(FittedNetworks):
     def outputs(self, inputs: Array, engine: Engine) -> Array:
         """Outputs in the units of y, and behind them sigma."""
         prediction = super().outputs(inputs, engine)
-        xp = namespace_of(prediction)
-        scale = None if self.calibration is None else self.calibration.scale
-        if scale is None:
-            return xp.concat([prediction, xp.ones_like(prediction)], axis=1)
-        nodes: Array | float = 0.0
-        if scale.node_weights is not None:
-            shares = split_weights(scale.node_weights / len(self.layers), self.layers)
-            nodes = summed_output(inputs, self.layers, shares, engine)
-        return xp.concat([prediction, scale.sizes(prediction, nodes)], axis=1)
+        return namespace_of(prediction).concat([prediction, self.scales(inputs, prediction, engine)], axis=1)
 
 
 def half_widths(errors: NDArray[np.float64] | None, interval: object) -> NDArray[np.float64]:

@@ -277,7 +277,7 @@ def summed_output(
     outputs = np.empty((len(inputs), weights[0].shape[1]))
 
     # Kernels hold no hidden outputs.
-    step = rows_at_once(layers, _OUTPUT_BYTES if layers[0].compiled is None else np.inf)
+    step = rows_at_once(layers, _OUTPUT_BYTES if layers[0].compiled is None else 1 << 62)
 
     def write(start: int) -> None:
         total = 0.0

@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 
 from scne.fitting._calibration import MOST_ERRORS, ROUNDING
 from scne.fitting._engines import StreamedRows
-from scne.fitting._fitted import FittedNetworks
-from scne.fitting._intervals import NetworksWithScales
+from scne.fitting._fitted import FittedNetworks, RunningErrors
 from scne.fitting._members import ensemble_system
-from scne.fitting._scale import RunningErrors
 from scne.fitting._trend import Trend
 from scne.fitting._weights import WeightSettings, solve_weights
 from scne.ncl import EnsembleSystem
@@ -73,8 +71,8 @@ def updated(
     sample = batch.sample()
     assert sample.targets is not None
     with ThreadEngine(threads) as here:
-        said, scales = np.split(NetworksWithScales.of(model).outputs(sample.inputs, here), 2, axis=1)
-    errors = np.abs(said - sample.targets) / scales
+        said = model.outputs(sample.inputs, here)
+        errors = np.abs(said - sample.targets) / model.scales(sample.inputs, said, here)
     total = discounted(model.sums, forgetting, new)
     held_out = model.held_out
     if held_out is not None:

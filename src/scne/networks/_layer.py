@@ -303,7 +303,7 @@ def each_outputs(
         yield outputs if beta is None else xp.matmul(outputs, beta if xp is np else like(beta, outputs))
 
 
-def rows_at_once(layers: Sequence[HiddenLayer], output_bytes: float = np.inf) -> int:
+def rows_at_once(layers: Sequence[HiddenLayer], output_bytes: int = 1 << 62) -> int:
     """Rows whose scaled features are held at a time, and no more outputs of a layer than take so many bytes.
 
     Examples
@@ -318,7 +318,7 @@ def rows_at_once(layers: Sequence[HiddenLayer], output_bytes: float = np.inf) ->
     features = outputs = 1
     for layer in layers:
         features, outputs = max(features, len(layer.weights)), max(outputs, layer.n_outputs)
-    return int(min(max(64, _SCALED_TOGETHER // features), max(256, output_bytes // (8 * outputs) // 256 * 256)))
+    return min(max(64, _SCALED_TOGETHER // features), max(256, output_bytes // (8 * outputs) // 256 * 256))
 
 
 def joint_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str = "float64") -> Array:
