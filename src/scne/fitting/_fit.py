@@ -69,13 +69,12 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         sizes.append(network.largest_layer(len(group.columns)))
     check_gram_fits(sizes, plan.weights.matrix_free)
     # Hold rows out of the search, to choose the number of nodes, lambda and the ridges on, and to calibrate with.
-    held_out_places, trend, line = None, None, None
+    held_out_places, trend, line, searched = None, None, None, data.search
     if data.validation is None and plan.validation_fraction is not None:
         held_out_places = draw_held_out(data.search, plan.validation_fraction, plan.seed)
     fitted_places = None if held_out_places is None else other_places(data.search.n_rows, held_out_places)
     has_held_out = not plan.weights.matrix_free and (data.validation is not None or held_out_places is not None)
 
-    searched = data.search
     if plan.trend == "linear" or (plan.trend == "judged" and not has_held_out):
         trend = learn_trend(data.search, fitted_places)
         data = without_trend(data, trend)
