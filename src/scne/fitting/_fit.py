@@ -17,13 +17,13 @@ from scne.fitting._checkpoint import Checkpoint
 from scne.fitting._checks import BASIS_BYTES, check_gram_fits
 from scne.fitting._columns import Columns
 from scne.fitting._engines import too_large_after_all
-from scne.fitting._fitted import FittedNetworks, FittedTrend, HeldOutSums
+from scne.fitting._fitted import FittedNetworks, HeldOutSums
 from scne.fitting._matrix_free import matrix_free_system
 from scne.fitting._members import Member, draw_held_out, ensemble_system, learn_scalings
 from scne.fitting._output_rows import output_rows
 from scne.fitting._plan import FitPlan, MemberPlan
 from scne.fitting._training import TrainingData
-from scne.fitting._trend import blended, learn_trend, without_trend
+from scne.fitting._trend import FittedTrend, blended, learn_trend, without_trend
 from scne.fitting._weights import RELATIVE_RIDGES, SplitSystems, solve_again, solve_weights
 from scne.ncl import EnsembleSystem, OutputRows, choose
 from scne.networks import BuiltNetwork, ChosenNodes, HiddenLayer, SearchRows, Uncorrelated, prepare_search, uncorrelated

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from scne.networks._layer import Activation, SparseNodes
+from scne.networks._compiled_layer import SparseNodes
+from scne.networks._layer import Activation
 from scne.networks._numpy_steps import (
     ANNOUNCED_PARTS,
     MEAN_DECAY,
