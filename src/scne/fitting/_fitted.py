@@ -1,5 +1,6 @@
 """A fitted model as one value: what predicting, explaining, updating, saving and exporting are functions of."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -294,11 +295,9 @@ class FittedNetworks:
 
     def predicted(self, inputs: Array, engine: Engine) -> Array:
         """`outputs` by an engine that is opened here, unless rows are so few that kernels are done before it is."""
-        compiled = self.joined_terms.compiled
-        if compiled is None or engine.on_device or is_foreign(inputs) or len(inputs) > FEW_ROWS:
-            with engine:
-                return self.outputs(inputs, engine)
-        return self.target_scaling.undo(compiled.outputs(inputs))
+        few = len(inputs) <= FEW_ROWS and not (engine.on_device or is_foreign(inputs))
+        with nullcontext() if few and self.joined_terms.compiled is not None else engine:
+            return self.outputs(inputs, engine)
 
     def scales(self, inputs: Array, outputs: Array, engine: Engine) -> Array:
         """sigma (n, q) of the errors of these outputs, which follow from these inputs; 1 where none was learned."""
