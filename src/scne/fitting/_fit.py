@@ -271,6 +271,9 @@ class BuildingSite:
                 self._scalings[name] = whole.select(columns)
             scaling, key = self._scalings[name], (*name, dtype)
             if key not in self._prepared:
+                # Only the last ones are kept, and not beside the next: they may be large.
+                self._prepared.clear()
+                self._uncorrelated.clear()
                 rows = prepare_search(
                     self.rows,
                     columns,
@@ -281,9 +284,6 @@ class BuildingSite:
                     self.held_out_rows,
                     dtype,
                 )
-                # Only the last ones are kept: they may be large.
-                self._prepared.clear()
-                self._uncorrelated.clear()
                 self._prepared[key] = scaling, rows
             return self._prepared[key]
 
