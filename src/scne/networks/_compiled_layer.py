@@ -18,7 +18,7 @@ _FULL_DEVIATIONS = np.array([FULL_DEVIATIONS])
 # Lookups in registers need vectors of so many numbers of single precision.
 _WIDTH_OF_LOOKUPS = 16
 # Entries of a table that kernels look things up in.
-_TABLE_SIZES = np.array([0, 4, 8, 16, 32])
+_TABLE_SIZES = np.array([0, 1, 4, 8, 16, 32])
 
 
 class SparseNodes:
@@ -43,6 +43,7 @@ class PieceTables(NamedTuple):
     first: NDArray[np.int64]
     features: NDArray[np.int32]
     weights: NDArray[np.float64]
+    biases: NDArray[np.float64]
     first_ramps: NDArray[np.int64]
     sizes: NDArray[np.int64]
     knots: NDArray[np.float64]
@@ -50,8 +51,10 @@ class PieceTables(NamedTuple):
     tables: NDArray[np.float64]
 
 
-def piece_tables(weights: NDArray[np.float64], scaling: ColumnScaling | RampScaling) -> PieceTables | None:
-    """Nodes (c + k, L) by the columns that they see, those on the same columns side by side.
+def piece_tables(
+    weights: NDArray[np.float64], biases: NDArray[np.float64], scaling: ColumnScaling | RampScaling
+) -> PieceTables | None:
+    """Nodes (c + k, L) with biases (L,) by the columns that they see, those on the same columns side by side.
 
     A row is on one ramp of a column, those before it are 1 and those after it are -1. So of the ramps of a column a
     node needs the weight of each, and what all others come to. None unless the ramps of every column stand one after
@@ -59,10 +62,11 @@ def piece_tables(weights: NDArray[np.float64], scaling: ColumnScaling | RampScal
 
     Examples
     --------
-    >>> plain, both, nodes = ColumnScaling(np.zeros(1), np.ones(1)), np.zeros(2, dtype=int), np.ones((3, 1))
-    >>> piece_tables(nodes, RampScaling(plain, both, np.array([0.0, 2.0]), np.array([2.0, 1.0]))).sizes
+    >>> plain, both = ColumnScaling(np.zeros(1), np.ones(1)), np.zeros(2, dtype=int)
+    >>> nodes = np.ones((3, 1)), np.ones(1)
+    >>> piece_tables(*nodes, RampScaling(plain, both, np.array([0.0, 2.0]), np.array([2.0, 1.0]))).sizes
     array([4])
-    >>> piece_tables(nodes, RampScaling(plain, both, np.array([0.0, 1.0]), np.array([2.0, 1.0]))) is None
+    >>> piece_tables(*nodes, RampScaling(plain, both, np.array([0.0, 1.0]), np.array([2.0, 1.0]))) is None
     True
     """
     sources, starts, widths = scaling.sources, scaling.starts, scaling.widths
@@ -92,18 +96,19 @@ def piece_tables(weights: NDArray[np.float64], scaling: ColumnScaling | RampScal
     halves = 0.5 * widths / plain.scale[sources]
     middles = (starts - plain.shift[sources] + 0.5 * widths) / plain.scale[sources]
     own = weights[column, order[node]]
-    first = np.searchsorted(node, np.arange(len(order) + 1))
+    first, biases = np.searchsorted(node, np.arange(len(order) + 1)), biases.copy()
     for count in np.unique(counts[counts > 0]):
         here, step, size = counts[column] == count, np.arange(count), sizes[counts == count][0]
         ramps = first_ramps[column[here], None] + step
         of_ramps = weights[n_columns + ramps, order[node[here], None]]
         before = np.cumsum(of_ramps, axis=1)
         others = (before - of_ramps) - (before[:, -1:] - before)
+        # In the middle of the ramp, where it is zero itself.
+        middle = others + own[here, None] * middles[ramps]
+        if count == 1:
+            np.add.at(biases, order[node[here]], middle[:, 0])
         at = places[:-1][here, None] + step
-        tables[at], tables[at + size] = (
-            others + own[here, None] * middles[ramps],
-            of_ramps + own[here, None] * halves[ramps],
-        )
+        tables[at], tables[at + size] = middle, of_ramps + own[here, None] * halves[ramps]
         ramps = first_ramps[:-1][counts == count, None] + step
         at = knot_places[:-1][counts == count, None] + step
         for part, values in enumerate((starts, 2.0 / widths, middles, halves)):
@@ -113,6 +118,7 @@ def piece_tables(weights: NDArray[np.float64], scaling: ColumnScaling | RampScal
         first.astype(np.int64),
         column.astype(np.int32),
         own,
+        biases,
         first_ramps.astype(np.int64),
         sizes.astype(np.int64),
         knots,
@@ -168,7 +174,9 @@ def compile_layer(layer: "HiddenLayer", kernels: Kernels | None = KERNELS) -> Co
     if isinstance(inner, RampScaling):
         arrays["full"] = _FULL_DEVIATIONS
     n_features = len(columns) + len(inner.sources)
-    pieces = piece_tables(layer.weights, inner) if kernels.width == _WIDTH_OF_LOOKUPS and n_nodes else None
+    pieces = (
+        piece_tables(layer.weights, layer.biases, inner) if kernels.width == _WIDTH_OF_LOOKUPS and n_nodes else None
+    )
     if pieces is not None:
         arrays |= pieces._asdict()
         # `struct pieces`

@@ -22,14 +22,14 @@ struct layer {
     const int64_t *first;        /* (L + 1), where the weights of each of them begin */
     const int32_t *features;     /* of each weight: a column, or c and more for a ramp */
     const double *weights;
-    const double *biases;        /* (L) */
+    const double *biases;        /* (L), with tables also what columns of one ramp give in its middle */
     const int64_t *first_ramps;  /* (c + 1), where the ramps of each column begin */
-    const int64_t *sizes;        /* (c), the room for the ramps of each column in a table: 0, 4, 8, 16 or 32 */
+    const int64_t *sizes;        /* (c), the room for the ramps of each column in a table: 0, 1, 4, 8, 16 or 32 */
     const double *knots;         /* of each column, in so much room, the starts of its ramps, their slopes, the value of the
                                     scaled column in the middle of each, and half of what it gains along it */
     const int64_t *first_tables; /* (L), where the tables of each node begin */
     const double *tables;        /* of each weight, in so much room, what a column gives in the middle of each ramp, and half
-                                    of what it gains along it; or NULL */
+                                    of what it gains along it (of one ramp, the first is in the bias); or NULL */
     const double *betas;         /* (L, q), with links (L + c, q); or NULL */
 };
 

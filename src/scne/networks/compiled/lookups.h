@@ -4,6 +4,7 @@
 /* table[k] of each lane; `size` is a constant where it is used. */
 static inline __attribute__((always_inline)) vec entries(const double *table, int size, ints k)
 {
+    if (size == 1) return all(table[0]);
     __m512i at = (__m512i)k;
     __m512d first = _mm512_loadu_pd(table);
     if (size <= 8) return (vec)_mm512_permutexvar_pd(at, first);

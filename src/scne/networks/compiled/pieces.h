@@ -43,6 +43,7 @@ static void find_pieces(const struct layer *t, const double *raw, const struct p
         int64_t n = t->first_ramps[j + 1] - t->first_ramps[j], size = t->sizes[j];
         const double *from = raw + j * TILE;
         int any = 0;
+        if (size == 1) any = find_in(p, from, knots, 1, n, vectors, j, *t->full);
         if (size == 4) any = find_in(p, from, knots, 4, n, vectors, j, *t->full);
         if (size == 8) any = find_in(p, from, knots, 8, n, vectors, j, *t->full);
         if (size == 16) any = find_in(p, from, knots, 16, n, vectors, j, *t->full);
@@ -58,8 +59,10 @@ static inline __attribute__((always_inline)) void add_column(
 {
     for (int c = 0; c < vectors; c++) {
         ints k = (ints)((const vec *)(p->ramps + from))[c];
-        vec middle = entries(table, size, k), half = entries(table + size, size, k);
-        sum[c] = sum_and_product(sum[c] + middle, half, ((const vec *)(p->places + from))[c]);
+        vec half = entries(table + size, size, k);
+        /* What a column of one ramp gives in its middle is the same for all rows, and in the bias already. */
+        if (size > 1) sum[c] += entries(table, size, k);
+        sum[c] = sum_and_product(sum[c], half, ((const vec *)(p->places + from))[c]);
     }
 }
 
@@ -74,6 +77,7 @@ static inline __attribute__((always_inline)) void piece_sums(
         int64_t j = t->features[k], from = j * TILE + at * LANES, size = t->sizes[j];
         switch (size) {
         case 0: break;
+        case 1: add_column(sum, table, p, from, 1, vectors); break;
         case 4: add_column(sum, table, p, from, 4, vectors); break;
         case 8: add_column(sum, table, p, from, 8, vectors); break;
         case 16: add_column(sum, table, p, from, 16, vectors); break;
