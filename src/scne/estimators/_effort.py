@@ -27,10 +27,10 @@ class Step:
 DEFAULT_EFFORT = 3
 STEPS: Mapping[int, Step] = MappingProxyType(
     {
-        1: Step(2, 30, 3),
-        2: Step(4, 60, 5),
-        DEFAULT_EFFORT: Step(12, 100, 20),
-        4: Step(16, 150, 30),
-        5: Step(24, 200, 40),
+        1: Step(2, 30, 2),
+        2: Step(4, 60, 4),
+        DEFAULT_EFFORT: Step(12, 100, 10),
+        4: Step(16, 150, 15),
+        5: Step(24, 200, 30),
     }
 )

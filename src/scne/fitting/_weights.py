@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,10 +202,11 @@ def _choose(
             return JACOBI_MARGIN * decorrelation_bounds(system, candidate).jacobi_exact
 
     fitted, held_out = (system, None) if split is None else (split.fitted, split.held_out)
+    search = partial(choose, fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=held_out)
     if system.n_nodes > SERIAL_NODES:
-        return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=held_out)
+        return search(ends_first=True)
     with ThreadEngine(available_threads()) as engine:
-        return choose(fitted, ridges, lambdas, limit=limit, slack=SCORE_SLACK, held_out=held_out, run=engine.map)
+        return search(ends_first=True, run=engine.map)
 
 
 def checked_member_weights(member_weights: object, names: Sequence[str]) -> NDArray[np.float64] | None:

@@ -17,6 +17,7 @@ from scne.ncl._bounds import (
     theta_zero,
 )
 from scne.ncl._cg import ConjugateGradient
+from scne.ncl._choice import Choice, choose
 from scne.ncl._coefficients import (
     Coefficients,
     coefficients,
@@ -32,7 +33,7 @@ from scne.ncl._jacobi import BlockJacobi
 from scne.ncl._leave_out import MemberErrors, leave_one_out, subsystem
 from scne.ncl._member_costs import MemberCosts, member_costs
 from scne.ncl._outputs import OrthonormalMembers, OutputRows, solve_outputs
-from scne.ncl._path import Choice, LambdaPath, choose, default_decorrelations, lambda_path
+from scne.ncl._path import LambdaPath, default_decorrelations, lambda_path
 from scne.ncl._running_total import RunningTotal, TotalSquares
 from scne.ncl._solution import Solution, Status
 from scne.ncl._solvers import SOLVERS, Cholesky, Naive, PseudoInverse, Solver, choose_solver, make_solver

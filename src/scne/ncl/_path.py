@@ -1,17 +1,13 @@
-"""The whole lambda path from one decomposition, generalised cross-validation along it, and the choice of a place on it.
+"""The whole lambda path from one decomposition, and generalised cross-validation along it.
 
 In the coordinates that whiten Dr = D + R (W'Dr W = I) the system is A(lambda) = c1 I + c2 S with S = W'(G - D)W, whose
 eigenvalues are mu - 1.  One reduction of S therefore serves every lambda: B(lambda) = V diag(1/(c1 - c2 + c2 mu)) V'g.
-
-Lambda and the ridge are chosen from sums over rows alone: no fit is repeated and no row is read again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -103,17 +99,17 @@ class LambdaPath:
             needed = held_out is not None or weighted or self.ridge.any()
             weights = self._weights(turned) if needed else None
             if held_out is not None and weights is not None:
-                apart.append(_mean_squares(held_out, held_out.moments, weights))
+                apart.append(mean_squares(held_out, held_out.moments, weights))
             if weighted and weights is not None:
                 # The turned moments are those of the right side, k_m times what the error needs.
-                training.append(_mean_squares(self._system, self._system.moments, weights))
+                training.append(mean_squares(self._system, self._system.moments, weights))
                 continue
             # In turned coordinates B'(G + R)B = z'(I + T)z; only the ridge's share B'R B needs the weights themselves.
             _, q, k = turned.shape
             square = self._reduced.squares(turned.reshape(-1, q * k)).reshape(q, k)
             if weights is not None:
                 square -= (ridges @ np.square(weights.reshape(-1, q * k))).reshape(q, k)
-            training.append(_mean_squares(self._system, self._moments, turned, square))
+            training.append(mean_squares(self._system, self._moments, turned, square))
         return PathSquares(np.concatenate(training), np.concatenate(apart) if held_out is not None else None)
 
     def _weights(self, turned: Array) -> Array:
@@ -174,12 +170,8 @@ def lambda_path(system: LinearSystem, ridge: ArrayLike, decorrelations: ArrayLik
     """
     system = require_gram(system, "the lambda path")
     n_members = system.n_members
-    if decorrelations is None:
-        decorrelations = default_decorrelations(n_members)
-        if system.member_weights is not None:
-            # At the same shares of a road that ends earlier.
-            decorrelations = decorrelations * (system.decorrelation_limit / decorrelation_limit(n_members))
-    lambdas = np.atleast_1d(np.asarray(decorrelations, dtype=np.float64))
+    grid = default_path(system) if decorrelations is None else decorrelations
+    lambdas = np.atleast_1d(np.asarray(grid, dtype=np.float64))
     blocks = factor_blocks(system, ridge)
     S = coupling(system, blocks)
     if system.member_weights is not None:
@@ -190,7 +182,7 @@ def lambda_path(system: LinearSystem, ridge: ArrayLike, decorrelations: ArrayLik
     return LambdaPath(lambdas, per_member, system, blocks, reduced, moments)
 
 
-def _mean_squares(system: EnsembleSystem, moments: Array, weights: Array, square: Array | None = None) -> Array:
+def mean_squares(system: EnsembleSystem, moments: Array, weights: Array, square: Array | None = None) -> Array:
     """(y'y - (2/M) B'g + (1/M^2) B'G B) / (N q) for each lambda, shape (k,).
 
     `moments` (n, q) and `weights` (n, q, k) may both be turned, and `square`, (q, k), is then B'G B.
@@ -203,6 +195,14 @@ def _mean_squares(system: EnsembleSystem, moments: Array, weights: Array, square
     squares = system.target_square[:, None] - 2 / system.n_members * cross + square / system.n_members**2
     # Rounding below zero is cut off.
     return np.asarray(np.maximum(squares, 0.0).sum(axis=0) / (system.n_rows * len(squares)))
+
+
+def default_path(system: EnsembleSystem) -> Array:
+    """The decorrelations that are tried: with weights a_m the path ends earlier, and they lie at the same shares of it."""
+    grid = default_decorrelations(system.n_members)
+    if system.member_weights is None:
+        return grid
+    return np.asarray(grid * (system.decorrelation_limit / decorrelation_limit(system.n_members)))
 
 
 def default_decorrelations(n_members: int, n: int = 100) -> Array:
@@ -221,111 +221,3 @@ def default_decorrelations(n_members: int, n: int = 100) -> Array:
     linear = np.linspace(1.0, 0.0, n - n // 2, endpoint=False)
     distances = np.concatenate([linear, np.geomspace(0.3, 1e-4, n // 2)])
     return np.unique(decorrelation_limit(n_members) * (1.0 - distances))
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """The chosen decorrelation and ridge, and the table they were chosen from.
-
-    Attributes
-    ----------
-    decorrelation : float
-        The chosen lambda.
-    ridge : (M,) array
-        The chosen ridge of each member.
-    ridges, decorrelations : (n, M) and (k,) arrays
-        The candidates.
-    scores, errors : (n, k) arrays
-        Mean squared error that each pair is expected to have on new rows (infinite where the pair is not allowed, or
-        a fit has as many degrees of freedom as rows), and its training error.
-    criterion : str
-        Where the scores come from: "generalised cross-validation" or "held-out rows".
-    """
-
-    decorrelation: float
-    ridge: Array
-    ridges: Array
-    decorrelations: Array
-    scores: Array
-    errors: Array
-    criterion: str
-
-
-class Scored(NamedTuple):
-    """The path of one ridge, shapes (k,)."""
-
-    decorrelations: Array
-    scores: Array
-    errors: Array
-
-
-def choose(
-    system: LinearSystem,
-    ridges: Sequence[ArrayLike],
-    decorrelations: ArrayLike | None = None,
-    *,
-    limit: float | Callable[[Array], float] | None = None,
-    slack: float = 0.0,
-    held_out: EnsembleSystem | None = None,
-    run: Callable[[Callable[[Array], Scored], Sequence[Array]], Iterable[Scored]] = map,
-) -> Choice:
-    """Choose lambda and the ridge; each of `ridges` is a number or an (M,) array.
-
-    The score is generalised cross-validation on `system`, or the error of the fit to `system` on the rows of another
-    system, `held_out`. GCV does not see that the nodes themselves were chosen on the same rows, so rows held out of
-    that are the better judge. Either way it costs one path per ridge and no pass over the rows.
-
-    `limit` is a bound that lambda must stay below, or a function from the ridge, (M,), to one (so that block Jacobi
-    converges: ``lambda r: 0.99 * decorrelation_bounds(system, r).jacobi_exact``). lambda = 0 is always allowed.
-
-    Among pairs whose scores are within the share `slack` of the least, the one nearest to a plain average is taken:
-    the smallest lambda, and for it the largest ridge. On many rows the score is flat over much of the path and over
-    decades of small ridges, but the weights, and with them predictions for rows unlike those of the training, are not.
-
-    `run` maps a function over the ridges, as `map` does; the paths of different ridges know nothing of each other.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> members = [rng.standard_normal((50, 3)) for _ in range(2)]
-    >>> target = sum(members).sum(axis=1) + rng.standard_normal(50)
-    >>> choice = choose(EnsembleSystem.from_outputs(members, target), [0.01, 1.0], limit=1.5)
-    >>> choice.scores.shape, 1.4 < choice.decorrelation < 1.5
-    ((2, 100), True)
-    """
-    system = require_gram(system, "the choice of lambda and the ridge")
-    candidates = np.empty((len(ridges), system.n_members))
-    for row, ridge in enumerate(ridges):
-        candidates[row] = ridge
-
-    def scored(ridge: Array) -> Scored:
-        path = lambda_path(system, ridge, decorrelations)
-        bound = limit(path.ridge) if callable(limit) else limit
-        lambdas = path.decorrelations
-        allowed = (lambdas == 0) | (lambdas < (np.inf if bound is None else bound))
-        if held_out is None:
-            return Scored(lambdas, np.where(allowed, path.gcv, np.inf), path.errors)
-        squares = path.squares(held_out)
-        assert squares.held_out is not None
-        return Scored(lambdas, np.where(allowed, squares.held_out, np.inf), np.sqrt(squares.training))
-
-    (lambdas, *_), scores, errors = zip(*run(scored, list(candidates)), strict=True)
-    table = np.stack(scores)
-    if not np.isfinite(table).any():
-        raise ValueError(
-            f"no pair of the {len(candidates)} ridges and {len(lambdas)} decorrelations has a finite score: "
-            "give larger ridges, more rows than degrees of freedom, or decorrelations below the limit"
-        )
-    good = table <= (1.0 + slack) * table.min()
-    column = int(np.argmax(good.any(axis=0)))
-    row = int(np.argmax(np.where(good[:, column], candidates.sum(axis=1), -np.inf)))
-    return Choice(
-        decorrelation=float(lambdas[column]),
-        ridge=candidates[row].copy(),
-        ridges=candidates,
-        decorrelations=lambdas,
-        scores=table,
-        errors=np.stack(errors),
-        criterion="generalised cross-validation" if held_out is None else "held-out rows",
-    )
