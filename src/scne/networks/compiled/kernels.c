@@ -5,10 +5,10 @@
 
 const char scne_source[] = SOURCE;
 
-/* Numbers of single precision that take_steps works in. */
+/* Numbers that take_steps works in. */
 int64_t scne_space(int64_t n_batch, int64_t n_features, int64_t n_nodes, int64_t n_outputs, int64_t n_weights)
 {
-    return PADDED(n_batch) * (n_features + n_nodes + n_outputs + NODES_TOGETHER) + n_weights;
+    return STRIDE(n_batch) * (n_features + n_nodes + n_outputs) + n_weights + 16;
 }
 
 int64_t scne_width(void)
@@ -31,6 +31,15 @@ void scne_take_steps(const struct tuning_task *task, int64_t width)
     if (width == 8) { take_steps_8(task); return; }
 #endif
     take_steps_4(task);
+}
+
+void scne_take_double_steps(const struct tuning_task *task, int64_t width)
+{
+#if defined(__x86_64__)
+    if (width == 16) { take_double_steps_16(task); return; }
+    if (width == 8) { take_double_steps_8(task); return; }
+#endif
+    take_double_steps_4(task);
 }
 
 /* Numbers of double precision that hidden_outputs works in. */

@@ -3,56 +3,9 @@
 #include "layer.h"
 #include "shared.h"
 
-#include <string.h>
-
-#if WIDTH == 16
-#define LANES 8
-#elif WIDTH == 8
-#define LANES 4
-#else
-#define LANES 2
-#endif
-typedef double real;
-typedef int64_t whole;
+#define DOUBLE
 #include "vectors.h"
-
-/* exp(y) - 1 and 2^n for y = n log(2) + r, |r| <= log(2) / 2, with |y| <= 700; the relative error is some units of the
-   last place, near zero too: n is zero there, and the series has no constant term. */
-static inline vec exp_less_one(vec y)
-{
-    vec shifted = y * 1.4426950408889634 + 6755399441055744.0;
-    vec n = shifted - 6755399441055744.0;
-    vec r = (y - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-    vec p = all(1.0 / 6227020800.0);
-    p = p * r + 1.0 / 479001600.0;
-    p = p * r + 1.0 / 39916800.0;
-    p = p * r + 1.0 / 3628800.0;
-    p = p * r + 1.0 / 362880.0;
-    p = p * r + 1.0 / 40320.0;
-    p = p * r + 1.0 / 5040.0;
-    p = p * r + 1.0 / 720.0;
-    p = p * r + 1.0 / 120.0;
-    p = p * r + 1.0 / 24.0;
-    p = p * r + 1.0 / 6.0;
-    p = p * r + 0.5;
-    p = (p * r) * r + r;
-    /* The low bits of `shifted` are n. */
-    vec power = (vec)(((ints)shifted + 1023) << 52);
-    return p * power + (power - 1.0);
-}
-
-static inline vec tanh_of(vec x)
-{
-    ints sign = (ints)x & (ints)all(-0.0);
-    vec e = exp_less_one(2.0 * least((vec)((ints)x ^ sign), all(20.0)));
-    return (vec)((ints)(e / (e + 2.0)) | sign);
-}
-
-/* 1 / (1 + exp(-x)), as precise in its lower tail. */
-static inline vec logistic_of(vec x)
-{
-    return 1.0 / (2.0 + exp_less_one(largest(least(-x, all(700.0)), all(-40.0))));
-}
+#include "activations.h"
 
 /* Features (c + k, TILE) of some rows; those beyond the last row, up to a whole vector, are zero. */
 static void fill(const struct layer_task *t, int64_t from, int64_t n, int64_t vectors, double *x)
@@ -95,7 +48,7 @@ static inline __attribute__((always_inline)) void some_outputs(
     }
     for (int m = 0; m < nodes; m++) {
         vec *to = (vec *)(h + t->order[l + m] * TILE) + at;
-        for (int c = 0; c < vectors; c++) to[c] = t->logistic ? logistic_of(sum[m][c]) : tanh_of(sum[m][c]);
+        for (int c = 0; c < vectors; c++) to[c] = t->logistic ? logistic_of(-sum[m][c]) : tanh_of(sum[m][c]);
     }
 }
 
