@@ -88,12 +88,15 @@ class TuningTask(ctypes.Structure):
 class LayerTask(ctypes.Structure):
     """`struct layer_task` of layer.h."""
 
-    _fields_ = _fields(
-        ("n_rows", "n_columns", "n_ramps", "n_nodes", "n_outputs", "logistic"),
-        (
-            *("plain", "raw", "sources", "starts", "slopes", "order", "first", "features", "weights", "biases"),
-            *("betas", "hidden", "outputs", "space"),
+    _fields_ = (
+        *_fields(
+            ("n_rows", "n_columns", "n_ramps", "n_nodes", "n_outputs", "logistic"),
+            (
+                *("plain", "raw", "sources", "starts", "slopes", "weights", "biases"),
+                *("betas", "hidden", "outputs", "space"),
+            ),
         ),
+        ("blocks", FeatureBlocksTask),
     )
 
 

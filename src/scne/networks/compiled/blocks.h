@@ -41,12 +41,10 @@ static inline __attribute__((always_inline)) void add_tile(const real *x, int64_
         for (int c = 0; c < vectors; c++) to[m][c] = sum[m][c];
 }
 
-/* z (L, stride) = W x of `vectors` vectors of rows, for features x (d, stride). */
-static inline __attribute__((always_inline)) void add_features(const struct feature_blocks *blocks, const real *weights,
-    const real *x, int64_t stride, int64_t n_nodes, real *z, int vectors)
+/* z (L, stride) += W x of `vectors` vectors of rows, for features x (d, stride). */
+static inline __attribute__((always_inline)) void add_features(
+    const struct feature_blocks *blocks, const real *weights, const real *x, int64_t stride, real *z, int vectors)
 {
-    for (int64_t l = 0; l < n_nodes; l++)
-        for (int c = 0; c < vectors; c++) ((vec *)(z + l * stride))[c] = all(0);
     for (int64_t b = 0; b < blocks->n_blocks; b++) {
         const int32_t *feature = blocks->features + blocks->first_feature[b], *node = blocks->nodes + blocks->first_node[b];
         const real *w = weights + blocks->first_weight[b];

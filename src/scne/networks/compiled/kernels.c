@@ -45,7 +45,7 @@ void scne_take_double_steps(const struct tuning_task *task, int64_t width)
 /* Numbers of double precision that hidden_outputs works in. */
 int64_t scne_layer_space(int64_t n_columns, int64_t n_ramps, int64_t n_nodes, int64_t n_outputs)
 {
-    return TILE * (2 * n_columns + n_ramps + n_nodes + n_outputs);
+    return TILE * (2 * n_columns + n_ramps + n_nodes + n_outputs) + 8;
 }
 
 void scne_hidden_outputs(const struct layer_task *task, int64_t width)

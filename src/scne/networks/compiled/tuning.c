@@ -47,7 +47,9 @@ static inline __attribute__((always_inline)) void forward_rows(const struct step
 {
     const struct tuning_task *t = s->task;
     int64_t q = t->n_outputs;
-    add_features(&t->blocks, s->weights, s->x + r, s->stride, t->n_nodes, s->h + r, vectors);
+    for (int64_t l = 0; l < t->n_nodes; l++)
+        for (int c = 0; c < vectors; c++) ((vec *)(s->h + l * s->stride + r))[c] = all(0);
+    add_features(&t->blocks, s->weights, s->x + r, s->stride, s->h + r, vectors);
     for (int64_t l = 0; l < t->n_nodes; l++) {
         vec *out = (vec *)(s->h + l * s->stride + r);
         for (int c = 0; c < vectors; c++) out[c] = t->logistic ? logistic_of(out[c]) : tanh_of(out[c]);
