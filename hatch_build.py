@@ -27,6 +27,7 @@ WIDTHS = {
 KERNELS = {
     "tuning": ("tuning.c", ""),
     "double_tuning": ("tuning.c", "-DDOUBLE"),
+    "features": ("features.c", ""),
     "layer": ("layer.c", ""),
     "shapley": ("shapley.c", ""),
 }

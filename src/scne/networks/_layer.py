@@ -274,7 +274,7 @@ def each_outputs(
             rows = scaled = None
         last = layer
         if here and layer.compiled is not None:
-            rows = rows or layer.scaling.plain_columns(inputs[:, layer.columns])
+            rows = rows or layer.scaling.plain_columns(chosen_columns(inputs, layer.columns))
             yield layer.compiled.outputs(rows, beta)
             continue
         if scaled is None:
@@ -320,9 +320,9 @@ def joint_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str =
 
 def chosen_columns(inputs: Array, columns: NDArray[np.intp]) -> Array:
     """Some of the columns; all of them, in their order, are not copied."""
-    if is_numpy(inputs):
-        return inputs[:, columns]
     if len(columns) == inputs.shape[1] and (columns == np.arange(len(columns))).all():
         return inputs
+    if is_numpy(inputs):
+        return inputs[:, columns]
     xp = namespace_of(inputs)
     return xp.take(inputs, like(columns, inputs, xp.int64), axis=1)

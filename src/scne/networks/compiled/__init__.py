@@ -3,10 +3,11 @@
 from scne.networks.compiled._kernels import (
     KERNELS,
     FeatureBlocksTask,
+    FeaturesTask,
     Kernels,
     LayerTask,
     ShapleyTask,
     TuningTask,
 )
 
-__all__ = ["KERNELS", "FeatureBlocksTask", "Kernels", "LayerTask", "ShapleyTask", "TuningTask"]
+__all__ = ["KERNELS", "FeatureBlocksTask", "FeaturesTask", "Kernels", "LayerTask", "ShapleyTask", "TuningTask"]

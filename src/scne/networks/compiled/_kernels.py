@@ -47,8 +47,8 @@ def load_kernels() -> Kernels | None:
     for name, n_arguments in (("scne_width", 0), ("scne_space", 5), ("scne_layer_space", 4), ("scne_shapley_space", 1)):
         function = getattr(library, name)
         function.restype, function.argtypes = ctypes.c_int64, [ctypes.c_int64] * n_arguments
-    for name in ("scne_take_steps", "scne_take_double_steps", "scne_hidden_outputs", "scne_shapley_values"):
-        function = getattr(library, name)
+    for name in ("take_steps", "take_double_steps", "features", "hidden_outputs", "shapley_values"):
+        function = getattr(library, f"scne_{name}")
         function.restype, function.argtypes = None, [ctypes.c_void_p, ctypes.c_int64]
     return Kernels(library, int(library.scne_width()))
 
@@ -82,6 +82,15 @@ class TuningTask(ctypes.Structure):
             ("scale", "input_rate", "output_rate", "mean_decay", "square_decay", "no_division_by_zero"),
         ),
         ("blocks", FeatureBlocksTask),
+    )
+
+
+class FeaturesTask(ctypes.Structure):
+    """`struct features_task` of features.h."""
+
+    _fields_ = _fields(
+        ("n_rows", "n_columns", "n_ramps", "stride", "single"),
+        ("plain", "raw", "sources", "starts", "half_widths", "features"),
     )
 
 

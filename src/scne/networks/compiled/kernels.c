@@ -1,4 +1,5 @@
 /* What Python calls. The widest vectors that the processor has are chosen when the library is loaded. */
+#include "features.h"
 #include "layer.h"
 #include "shapley.h"
 #include "tuning.h"
@@ -70,4 +71,13 @@ void scne_shapley_values(const struct shapley_task *task, int64_t width)
     if (width == 8) { shapley_values_8(task); return; }
 #endif
     shapley_values_4(task);
+}
+
+void scne_features(const struct features_task *task, int64_t width)
+{
+#if defined(__x86_64__)
+    if (width == 16) { features_16(task); return; }
+    if (width == 8) { features_8(task); return; }
+#endif
+    features_4(task);
 }
