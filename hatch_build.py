@@ -27,6 +27,8 @@ WIDTHS = {
 KERNELS = {
     "tuning": ("tuning.c", ""),
     "double_tuning": ("tuning.c", "-DDOUBLE"),
+    "search": ("search.c", ""),
+    "double_search": ("search.c", "-DDOUBLE"),
     "features": ("features.c", ""),
     "layer": ("layer.c", ""),
     "shapley": ("shapley.c", ""),

@@ -6,8 +6,18 @@ from scne.networks.compiled._kernels import (
     FeaturesTask,
     Kernels,
     LayerTask,
+    SearchTask,
     ShapleyTask,
     TuningTask,
 )
 
-__all__ = ["KERNELS", "FeatureBlocksTask", "FeaturesTask", "Kernels", "LayerTask", "ShapleyTask", "TuningTask"]
+__all__ = [
+    "KERNELS",
+    "FeatureBlocksTask",
+    "FeaturesTask",
+    "Kernels",
+    "LayerTask",
+    "SearchTask",
+    "ShapleyTask",
+    "TuningTask",
+]

@@ -44,10 +44,17 @@ def load_kernels() -> Kernels | None:
             "(pip install -e .) to compile it."
         )
         return None
-    for name, n_arguments in (("scne_width", 0), ("scne_space", 5), ("scne_layer_space", 4), ("scne_shapley_space", 1)):
-        function = getattr(library, name)
+    for name, n_arguments in (
+        ("width", 0),
+        ("space", 5),
+        ("search_space", 7),
+        ("layer_space", 4),
+        ("shapley_space", 1),
+    ):
+        function = getattr(library, f"scne_{name}")
         function.restype, function.argtypes = ctypes.c_int64, [ctypes.c_int64] * n_arguments
-    for name in ("take_steps", "take_double_steps", "features", "hidden_outputs", "shapley_values"):
+    tasks = ("take_steps", "take_double_steps", "add_nodes", "add_double_nodes", "features", "hidden_outputs")
+    for name in (*tasks, "shapley_values"):
         function = getattr(library, f"scne_{name}")
         function.restype, function.argtypes = None, [ctypes.c_void_p, ctypes.c_int64]
     return Kernels(library, int(library.scne_width()))
@@ -82,6 +89,22 @@ class TuningTask(ctypes.Structure):
             ("scale", "input_rate", "output_rate", "mean_decay", "square_decay", "no_division_by_zero"),
         ),
         ("blocks", FeatureBlocksTask),
+    )
+
+
+class SearchTask(ctypes.Structure):
+    """`struct search_task` of search.h."""
+
+    _fields_ = _fields(
+        (
+            *("n_padded", "n_features", "n_candidates", "n_outputs", "n_blocks", "n_contractions", "logistic"),
+            *("capacity", "size", "node", "most", "n_added", "contraction"),
+        ),
+        (
+            *("inputs", "root_weights", "first_feature", "features", "pool", "contractions", "basis", "residual"),
+            *("ridge_rows", "ridge_residual", "factor", "added", "squares", "space"),
+        ),
+        ("ridge", "least_square", "dependence", "ties", "project_again_below", "nothing_left"),
     )
 
 
