@@ -29,8 +29,8 @@ STEPS: Mapping[int, Step] = MappingProxyType(
     {
         1: Step(2, 30, 3),
         2: Step(4, 60, 5),
-        DEFAULT_EFFORT: Step(8, 100, 10),
-        4: Step(16, 150, 20),
+        DEFAULT_EFFORT: Step(12, 100, 20),
+        4: Step(16, 150, 30),
         5: Step(24, 200, 40),
     }
 )

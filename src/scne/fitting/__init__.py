@@ -1,6 +1,6 @@
 """From checked rows to a fitted model, step by step."""
 
-from scne.fitting._building import DrawnPlan, NetworkPlan
+from scne.fitting._building import NetworkPlan
 from scne.fitting._calibration import MOST_ERRORS, HeldOutOutputs
 from scne.fitting._checkpoint import Checkpoint, Form, check_fixed_seed, keeping
 from scne.fitting._checkpoint_folder import CheckpointError
@@ -24,6 +24,7 @@ from scne.fitting._checks import (
 )
 from scne.fitting._class_scores import ClassScores, class_scores
 from scne.fitting._columns import Columns
+from scne.fitting._drawn import DrawnPlan
 from scne.fitting._engines import placed
 from scne.fitting._fit import Fit, fit_networks
 from scne.fitting._fitted import (

@@ -21,7 +21,6 @@ from scne.networks import (
     SearchSettings,
     TuningSettings,
     build_network,
-    draw_nodes,
     pool_generator,
     prepare_search,
     search_kernels,
@@ -29,7 +28,6 @@ from scne.networks import (
     tune_nodes,
     tune_together,
     tunes_on_device,
-    uniform_pool,
 )
 from scne.passes import DeviceEngine, ThreadEngine
 from scne.rows import ArrayRows, ColumnScaling, FeatureGroup, InputScaling, is_numpy
@@ -135,16 +133,21 @@ class NetworkPlan:
         # Half of the networks at most are trials.
         return tuple(found[: max(1, len(groups) // 2)])
 
+    @property
+    def further(self) -> "NetworkPlan | None":
+        """The kind to try next where this one is best: where few ramps are, a single one may be better still."""
+        return replace(self, ramps=1) if self.ramps == COARSE_RAMPS else None
+
     def build_together(
-        self, groups: Sequence[FeatureGroup], site: "BuildingSite", first: int = 0
+        self, groups: Sequence[FeatureGroup], site: "BuildingSite", indices: Sequence[int]
     ) -> tuple[Member, ...] | None:
-        """Members from the `first` on, tuned at once on a GPU; None if they do not share columns, or there is none."""
+        """Members of these indices, tuned at once on a GPU; None if they do not share columns, or there is none."""
         same = all(np.array_equal(group.columns, groups[0].columns) for group in groups)
         scaling, rows = site.prepared(groups[0].columns, self.dtype(site), self.ramps)
         if not (same and self.tuning_epochs and tunes_on_device(rows)):
             return None
-        found = _searched_here(self, rows, groups, site, first)
-        kept = [_kept_weights(site, m, one) for m, one in enumerate(found, first)]
+        found = _searched_here(self, rows, groups, site, indices)
+        kept = [_kept_weights(site, m, one) for m, one in zip(indices, found, strict=True)]
         tuned = [weights for weights in kept if weights is not None]
         if len(tuned) < len(groups):
             nodes = [np.vstack([one.weights, one.biases]) for one in found]
@@ -155,10 +158,10 @@ class NetworkPlan:
                 ACTIVATIONS[self.search.activation],
                 self.search.direct_link,
                 TuningSettings(self.tuning_epochs),
-                [pool_generator(site.seed, m, _TUNING_STREAM) for m in range(first, first + len(groups))],
+                [pool_generator(site.seed, m, _TUNING_STREAM) for m in indices],
             )
             tuned = tuned if view is None else list(map(view.nodes_off, tuned))
-            for m, weights in enumerate(tuned, first):
+            for m, weights in zip(indices, tuned, strict=True):
                 if site.checkpoint:
                     site.checkpoint.save(f"tuned-{m}{site.ending}", {"weights": weights})
         return tuple(
@@ -194,54 +197,6 @@ class NetworkPlan:
         return Member(member.name, layer_with_nodes(layer, nodes), replace(found, chosen=None))
 
 
-@dataclass(frozen=True)
-class DrawnPlan:
-    """The checked settings of a network whose nodes are drawn; the names and meanings are those of `RVFLRegressor`."""
-
-    n_hidden: int
-    scope: float
-    activation: str
-    direct_link: bool
-    ridge: float
-    builds_alone: bool = False
-    criterion: str = "paper"
-
-    def largest_layer(self, n_columns: int) -> int:
-        """The outputs of a hidden layer on `n_columns`."""
-        return self.n_hidden + (n_columns if self.direct_link else 0)
-
-    @property
-    def repeats(self) -> bool:
-        """No: nodes that are drawn miss no row."""
-        return False
-
-    def build(self, group: FeatureGroup, index: int, site: "BuildingSite") -> Member:
-        """Draw the nodes of network `index`."""
-        weights, biases = draw_nodes(site.seed, index, len(group.columns), self.n_hidden, self.scope)
-        scaling = site.scaling.select(group.columns)
-        layer = HiddenLayer(group.columns, scaling, weights, biases, self.activation, self.direct_link)
-        return Member(group.name, layer, None)
-
-    def build_together(
-        self, groups: Sequence[FeatureGroup], site: "BuildingSite", first: int = 0
-    ) -> tuple[Member, ...] | None:
-        """None: there is nothing to share."""
-        return None
-
-    def kinds(self, groups: Sequence[FeatureGroup], site: "BuildingSite") -> tuple["DrawnPlan", ...]:
-        """This one alone."""
-        return (self,)
-
-    def grow(self, member: Member, index: int, n: int, rows: ArrayRows, site: "BuildingSite") -> Member:
-        """The same network with n nodes more, drawn as the others were."""
-        layer = member.layer
-        # A stream of its own for each number of nodes, so that nodes which are added twice differ.
-        generator = pool_generator(site.seed, index, layer.n_nodes)
-        fresh = uniform_pool(generator, len(layer.weights), n, [self.scope])
-        nodes = np.hstack([np.vstack([layer.weights, layer.biases]), fresh])
-        return replace(member, layer=layer_with_nodes(layer, nodes))
-
-
 def layer_with_nodes(layer: HiddenLayer, nodes: NDArray[np.float64]) -> HiddenLayer:
     """The same layer with other nodes (d + 1, L), the biases being the last row."""
     return replace(layer, weights=np.ascontiguousarray(nodes[:-1]), biases=nodes[-1].copy())
@@ -263,12 +218,12 @@ def _member(
 
 
 def _searched_here(
-    plan: NetworkPlan, rows: SearchRows, groups: Sequence[FeatureGroup], site: "BuildingSite", first: int
+    plan: NetworkPlan, rows: SearchRows, groups: Sequence[FeatureGroup], site: "BuildingSite", indices: Sequence[int]
 ) -> list[BuiltNetwork]:
     """What SC-III finds for each network; on few rows the processor's threads are faster than plain kernels."""
     few = rows.first_training(plan.pool_rows or rows.n_training)
     if few.n_training > MOST_TO_SEARCH_HERE or searches_on_device(few, plan.search):
-        return [_searched(plan, few, group.name, m, site) for m, group in enumerate(groups, first)]
+        return [_searched(plan, few, group.name, m, site) for m, group in zip(indices, groups, strict=True)]
     few = few.in_numpy()
     alone = replace(site, engine=ThreadEngine(1))
 
@@ -277,7 +232,9 @@ def _searched_here(
         return context.run(_searched, plan, few, group.name, index, alone)
 
     with ThreadEngine(plan.n_threads) as engine:
-        return list(engine.map(search, iter([(copy_context(), m, group) for m, group in enumerate(groups, first)])))
+        return list(
+            engine.map(search, iter([(copy_context(), m, group) for m, group in zip(indices, groups, strict=True)]))
+        )
 
 
 def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: "BuildingSite") -> BuiltNetwork:

@@ -2,11 +2,9 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby
-from operator import attrgetter, call, itemgetter
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,20 +16,20 @@ from scne.fitting._checks import BASIS_BYTES, check_gram_fits
 from scne.fitting._columns import Columns
 from scne.fitting._engines import too_large_after_all
 from scne.fitting._fitted import FittedNetworks, FittedTrend, HeldOutSums
+from scne.fitting._kinds import Ensemble, build, build_members, solve_with_or_without
 from scne.fitting._matrix_free import matrix_free_system
-from scne.fitting._members import Member, draw_held_out, ensemble_system, learn_scalings
+from scne.fitting._members import draw_held_out, ensemble_system, learn_scalings
 from scne.fitting._output_rows import output_rows
-from scne.fitting._plan import FitPlan, MemberPlan
+from scne.fitting._plan import FitPlan
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import blended, learn_trend, without_trend
-from scne.fitting._weights import RELATIVE_RIDGES, SplitSystems, solve_again, solve_weights
-from scne.ncl import EnsembleSystem, OutputRows, choose
+from scne.fitting._weights import SplitSystems, solve_again, solve_weights
+from scne.ncl import EnsembleSystem, OutputRows
 from scne.networks import BuiltNetwork, ChosenNodes, HiddenLayer, SearchRows, Uncorrelated, prepare_search, uncorrelated
-from scne.passes import ClusterRows, Engine, ThreadEngine, single_threaded_blas
+from scne.passes import ClusterRows, Engine
 from scne.rows import (
     ArrayRows,
     ColumnScaling,
-    FeatureGroup,
     InputScaling,
     learn_dated_scaling,
     learn_ramps,
@@ -42,7 +40,7 @@ from scne.rows import (
 
 # On fewer rows networks are built again, on all rows, once the choices are made.
 FEWEST_TO_BUILD_ONCE = 2_000
-HELD_OUT_STAGE, TRIAL_STAGE = "summing held-out rows", "comparing kinds of networks"
+HELD_OUT_STAGE = "summing held-out rows"
 
 
 class Fit(NamedTuple):
@@ -84,7 +82,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         # Scale columns and targets, build the hidden layers (SC-III, or drawn), sum the rows: G, g, y'y of Eq. (25).
         site = open_site(plan, data, held_out_places, engine, checkpoint)
         try:
-            members = build_members(plan, site)
+            built = build_members(plan, site)
         except (RuntimeError, MemoryError) as error:
             raise too_large_after_all(data, engine, error) from None
         # Scaled rows of the search, which no further network needs.
@@ -92,6 +90,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
         site._uncorrelated.clear()
         if data.encoder is not None:
             release_memory()
+        members, places = built.members, list(range(len(built.members)))
         layers = list(map(attrgetter("layer"), members))
         if plan.weights.matrix_free:
             assert not isinstance(data.rows, ClusterRows)
@@ -106,6 +105,9 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
     if system is not None:
         # Choose lambda and r, and solve. Outside the engine BLAS has its threads back: this is dense algebra.
         solved = solve_weights(system, settings, split, rows)
+        whole = Ensemble(places, system, split, solved)
+        places, system, split, solved = solve_with_or_without(built.worse, whole, settings)
+        members, layers = tuple(members[place] for place in places), [layers[place] for place in places]
 
     # What weights without the held-out rows say of these judges the trend and calibrates intervals.
     without = None if split is None else partial(solve_again, split.fitted, settings, solved)
@@ -122,7 +124,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
     if few and split is not None and plan.repeats:
         # What was searched and chosen without the held-out rows holds for networks that are tuned on them too.
         with engine:
-            members = _built(plan.networks, plan.groups, site.with_all_rows())
+            members = build([built.plans[place] for place in places], plan.groups, places, site.with_all_rows())
             system, rows = _sums(plan, data, list(map(attrgetter("layer"), members)), site)
         fixed = replace(settings, decorrelation=solved.decorrelation, ridge=solved.ridge)
         solved, split = replace(solve_weights(system, fixed, rows=rows), choice=solved.choice), None
@@ -167,49 +169,6 @@ def _sums(
     if isinstance(plan.weights.ridge, str) or plan.weights.ridge.all():
         return system, None
     return system, output_rows(data.rows, layers, site.target_scaling, site.engine, plan.basis_bytes)
-
-
-def build_members(plan: FitPlan, site: "BuildingSite") -> tuple[Member, ...]:
-    """The hidden layers of all groups."""
-    networks, groups, kinds = plan.networks, plan.groups, plan.networks[:1]
-    if plan.scaling.chosen and networks.count(networks[0]) == len(networks):
-        kinds = networks[0].kinds(groups, site)
-    if len(kinds) == 1:
-        return _built(networks, groups, site)
-    # One of each kind, and the others of the one that is best by itself on the held-out rows.
-    tried = _built(kinds, groups[: len(kinds)], site)
-    errors = []
-    for member in tried:
-        system = ensemble_system(site.rows, [member.layer], site.target_scaling, site.engine, stage=TRIAL_STAGE)
-        split = site.split(system, [member.layer])
-        assert split is not None
-        ridges = float(np.trace(split.fitted.gram)) / split.fitted.n_nodes * RELATIVE_RIDGES
-        with single_threaded_blas():
-            errors.append(choose(split.fitted, list(ridges), [0.0], held_out=split.held_out).scores.min())
-    best, others = kinds[int(np.argmin(errors))], groups[len(kinds) :]
-    return tried + _built((best,) * len(others), others, site, len(kinds))
-
-
-def _built(
-    networks: Sequence[MemberPlan], groups: Sequence[FeatureGroup], site: "BuildingSite", first: int = 0
-) -> tuple[Member, ...]:
-    """The networks from the `first` on; one after the other on all threads, or one thread each, as suits the plans.
-
-    They are the same either way: the number of a network names its random streams.
-    """
-    if not all(map(attrgetter("builds_alone"), networks)) or site.engine.on_device:
-        # A device works on one kernel at a time, with all of its units.
-        members: list[Member] = []
-        for network, alike in groupby(zip(networks, groups, strict=True), key=itemgetter(0)):
-            some, index = [group for _, group in alike], first + len(members)
-            together = network.build_together(some, site, index) if site.engine.on_device else None
-            members += together or [network.build(group, index + place, site) for place, group in enumerate(some)]
-        return tuple(members)
-    alone, tasks = replace(site, engine=ThreadEngine(1)), []
-    for place, (network, group) in enumerate(zip(networks, groups, strict=True), first):
-        # Whoever listens to this thread's progress listens to that of the others too.
-        tasks.append(partial(copy_context().run, network.build, group, place, alone))
-    return tuple(site.engine.map(call, iter(tasks)))
 
 
 @dataclass(frozen=True)

@@ -44,12 +44,16 @@ class MemberPlan(Protocol):
         """Find the hidden layer of network `index` on a group of columns."""
 
     def build_together(
-        self, groups: Sequence[FeatureGroup], site: "BuildingSite", first: int = 0
+        self, groups: Sequence[FeatureGroup], site: "BuildingSite", indices: Sequence[int]
     ) -> tuple[Member, ...] | None:
-        """Networks at once from the `first` on, where that is faster than one after the other; None where it is not."""
+        """Networks of these indices at once, where that is faster than one after the other; None where it is not."""
 
     def kinds(self, groups: Sequence[FeatureGroup], site: "BuildingSite") -> tuple["MemberPlan", ...]:
         """Plans for networks on these columns, of which held-out rows may choose; the first is this one."""
+
+    @property
+    def further(self) -> "MemberPlan | None":
+        """The kind to try next where this one is the best of the kinds; None where there is none."""
 
     def grow(self, member: Member, index: int, n: int, rows: ArrayRows, site: "BuildingSite") -> Member:
         """The same network with up to n nodes more, found on rows whose targets it is to explain."""
