@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.networks._feature_blocks import FeatureBlocks
 from scne.networks.compiled import KERNELS, Kernels, Layer, RowsTask
 from scne.passes import Engine
 from scne.rows import FULL_DEVIATIONS, ColumnScaling, DateColumns, DatedScaling, RampScaling, same_map, with_dates
@@ -19,21 +20,6 @@ _FULL_DEVIATIONS = np.array([FULL_DEVIATIONS])
 _WIDTH_OF_LOOKUPS = 16
 # Entries of a table that kernels look things up in.
 _TABLE_SIZES = np.array([0, 1, 4, 8, 16, 32])
-
-
-class SparseNodes:
-    """Weights (d, L) of nodes, node by node, without zeros; `order` is that of the nodes.
-
-    Nodes on the same features go four at a time if they stand side by side, so those on all features come first.
-    """
-
-    def __init__(self, weights: np.ndarray) -> None:
-        self.used = (weights != 0.0).T
-        self.order = np.argsort(-self.used.sum(axis=1), kind="stable")
-        self.used = self.used[self.order]
-        self.first = np.concatenate([[0], np.cumsum(self.used.sum(axis=1))]).astype(np.int64)
-        self.features = np.nonzero(self.used)[1].astype(np.int32)
-        self.weights = weights.T[self.order][self.used]
 
 
 class PieceTables(NamedTuple):
@@ -137,6 +123,8 @@ class CompiledLayer(NamedTuple):
         Without output weights.
     arrays : dict of ndarrays
         Of which the kernels know where they are.
+    blocks : FeatureBlocks or None
+        The same of nodes by features.
     plain : ColumnScaling
         Without ramps.
     dates : tuple of DateColumns
@@ -149,6 +137,7 @@ class CompiledLayer(NamedTuple):
     kernels: Kernels
     layer: Layer
     arrays: dict[str, NDArray[Any]]
+    blocks: FeatureBlocks | None
     plain: ColumnScaling
     dates: tuple[DateColumns, ...]
     n_features: int
@@ -177,20 +166,25 @@ def compile_layer(layer: "HiddenLayer", kernels: Kernels | None = KERNELS) -> Co
     pieces = (
         piece_tables(layer.weights, layer.biases, inner) if kernels.width == _WIDTH_OF_LOOKUPS and n_nodes else None
     )
+    blocks = None
     if pieces is not None:
         arrays |= pieces._asdict()
         # `struct pieces`
         n_features = 5 * len(columns)
     else:
-        nodes = SparseNodes(layer.weights)
-        arrays |= {"order": nodes.order, "first": nodes.first, "features": nodes.features, "weights": nodes.weights}
+        blocks = FeatureBlocks(layer.weights)
+        arrays["weights"] = layer.weights.ravel()[blocks.places]
+        # Sums of all nodes.
+        n_features += n_nodes
     logistic, linked = layer.activation == "sigmoid", layer.direct_link
     compiled = Layer(len(columns), len(inner.sources), n_nodes, logistic, linked)
     for name, values in arrays.items():
         arrays[name] = np.ascontiguousarray(values)
         setattr(compiled, name, arrays[name].ctypes.data)
+    if blocks is not None:
+        compiled.blocks = blocks.task
     n_outputs = n_nodes + (len(columns) if linked else 0)
-    return CompiledLayer(kernels, compiled, arrays, plain, dates, n_features, n_outputs)
+    return CompiledLayer(kernels, compiled, arrays, blocks, plain, dates, n_features, n_outputs)
 
 
 class CompiledTerms:

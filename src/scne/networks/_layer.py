@@ -249,9 +249,9 @@ def joint_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str =
 
 def chosen_columns(inputs: Array, columns: NDArray[np.intp]) -> Array:
     """Some of the columns; all of them, in their order, are not copied."""
-    if is_numpy(inputs):
-        return inputs[:, columns]
     if len(columns) == inputs.shape[1] and (columns == np.arange(len(columns))).all():
         return inputs
+    if is_numpy(inputs):
+        return inputs[:, columns]
     xp = namespace_of(inputs)
     return xp.take(inputs, like(columns, inputs, xp.int64), axis=1)

@@ -61,6 +61,7 @@ from scne.rows._scaling import (
     INPUT_SCALINGS,
     SCALINGS,
     ColumnScaling,
+    PlainColumns,
     RampScaling,
     same_map,
 )
@@ -157,6 +158,7 @@ __all__ = [
     "FileRows",
     "InputScaling",
     "Label",
+    "PlainColumns",
     "RampScaling",
     "RawRows",
     "RowBlock",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from scne.rows._arrays import Array, cast, is_foreign, like, namespace_of
 from scne.rows._blocks import ArrayRows
-from scne.rows._scaling import ColumnScaling, RampScaling
+from scne.rows._scaling import ColumnScaling, PlainColumns, RampScaling
 from scne.rows._scaling_learner import column_statistics, learn_ramps, learn_scaling
 
 # A date by the positions of its year, its month and its day.
@@ -149,6 +149,10 @@ class DatedScaling:
     def apply(self, values: Array) -> Array:
         """Features of some rows."""
         return self.inner.apply(with_dates(values, self.dates))
+
+    def plain_columns(self, values: NDArray[np.float64]) -> PlainColumns:
+        """What `apply` makes of some rows, without ramps."""
+        return self.inner.plain_columns(with_dates(values, self.dates))
 
     def select(self, columns: NDArray[np.intp]) -> "ColumnScaling | RampScaling | DatedScaling":
         """The same map for some of the columns, all or none of each date's."""

@@ -8,7 +8,7 @@ seen in training.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,20 @@ INPUT_SCALINGS: tuple[str, ...] = (*SCALINGS, "min-max", "ramps", "chosen ramps"
 # Deviations from the mean up to which a column counts in full; beyond, its logarithm does. Heavy tails would
 # otherwise decide every product.
 FULL_DEVIATIONS = 3.0
+
+
+class PlainColumns(NamedTuple):
+    """What a scaling makes of some rows, without its ramps; arrays of NumPy, float64, contiguous.
+
+    Attributes
+    ----------
+    scaled : ndarray of shape (n, c)
+    raw : ndarray of shape (n, c)
+        Columns from which ramps are made.
+    """
+
+    scaled: NDArray[np.float64]
+    raw: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -72,6 +86,11 @@ class ColumnScaling:
         if self.lower is not None and self.upper is not None:
             values = namespace_of(values).clip(values, like(self.lower, values), like(self.upper, values))
         return (values - like(self.shift, values)) / like(self.scale, values)
+
+    def plain_columns(self, values: NDArray[np.float64]) -> PlainColumns:
+        """The same as `apply`."""
+        scaled = np.ascontiguousarray(self.apply(values))
+        return PlainColumns(scaled, scaled)
 
     def undo(self, values: Array) -> Array:
         """Map scaled rows back to the columns' own units."""
@@ -143,6 +162,11 @@ class RampScaling:
         ramps -= 1.0
         np.clip(ramps, -1.0, 1.0, out=ramps)
         return features
+
+    def plain_columns(self, values: NDArray[np.float64]) -> PlainColumns:
+        """What `apply` makes of some rows, without ramps."""
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        return PlainColumns(np.ascontiguousarray(_limited(self.columns.apply(values))), values)
 
     def _apply_on_device(self, values: Array) -> Array:
         xp = namespace_of(values)

@@ -1,5 +1,25 @@
 """What is faster compiled than in NumPy; NumPy does the same where nothing was compiled."""
 
-from scne.networks.compiled._kernels import KERNELS, Kernels, Layer, RowsTask, ShapleyTask, TuningTask
+from scne.networks.compiled._kernels import (
+    KERNELS,
+    FeatureBlocksTask,
+    FeaturesTask,
+    Kernels,
+    Layer,
+    RowsTask,
+    SearchTask,
+    ShapleyTask,
+    TuningTask,
+)
 
-__all__ = ["KERNELS", "Kernels", "Layer", "RowsTask", "ShapleyTask", "TuningTask"]
+__all__ = [
+    "KERNELS",
+    "FeatureBlocksTask",
+    "FeaturesTask",
+    "Kernels",
+    "Layer",
+    "RowsTask",
+    "SearchTask",
+    "ShapleyTask",
+    "TuningTask",
+]

@@ -1,26 +1,16 @@
 /* Outputs of hidden layers in double precision, from columns: they are scaled, and their ramps made, for some rows at a time,
    in the cache, and of every node only the weights that are not zero are looked at. A row's outputs do not depend on the rows
    beside it. */
-#include "layer.h"
-#include "shared.h"
-
-#include <math.h>
-#include <string.h>
-
-#if WIDTH == 16
-#define LANES 8
-#elif WIDTH == 8
-#define LANES 4
-#else
-#define LANES 2
-#endif
-typedef double real;
-typedef int64_t whole;
+#define DOUBLE
 #include "vectors.h"
 #include "activations.h"
+#include "layer.h"
+#include "shared.h"
 #if WIDTH == 16
 #include "pieces.h"
 #endif
+
+#include <math.h>
 
 /* Columns (c, TILE) of some rows as they are and scaled; those beyond the last row, up to a whole vector, are as zero. */
 static void fill(const struct rows_task *r, const struct layer *t, int64_t from, int64_t n, int64_t vectors, double *x, double *raw)
@@ -57,77 +47,39 @@ static void ramps(const struct layer *t, const double *raw, double *ramps, int64
     }
 }
 
-/* Vectors of rows that are summed up at a time, of nodes that go together. */
-#define VECTORS_OF_ONE 4
-#define VECTORS_OF_FOUR 2
-
-/* w'x + b of `nodes` nodes on the same features, for `vectors` vectors of rows; both are constants where it is used. */
+/* w'x + b of all nodes (L, TILE), by features, for `vectors` vectors of rows from the r-th on; a constant. */
 static inline __attribute__((always_inline)) void feature_sums(
-    const struct layer *t, int64_t l, int nodes, const double *x, double *z, int64_t at, int vectors)
+    const struct layer *t, const double *x, double *z, int64_t r, int vectors)
 {
-    const int32_t *feature = t->features + t->first[l];
-    int64_t n = t->first[l + 1] - t->first[l];
-    vec sum[NODES_TOGETHER][VECTORS_OF_ONE];
-    for (int m = 0; m < nodes; m++)
-        for (int c = 0; c < vectors; c++) sum[m][c] = all(t->biases[t->order[l + m]]);
-    for (int64_t k = 0; k < n; k++) {
-        const vec *from = (const vec *)(x + (int64_t)feature[k] * TILE) + at;
-        for (int m = 0; m < nodes; m++) {
-            vec by = all(t->weights[t->first[l] + m * n + k]);
-            for (int c = 0; c < vectors; c++) sum[m][c] += by * from[c];
-        }
-    }
-    for (int m = 0; m < nodes; m++)
-        for (int c = 0; c < vectors; c++) ((vec *)(z + m * TILE))[at + c] = sum[m][c];
+    for (int64_t l = 0; l < t->n_nodes; l++)
+        for (int c = 0; c < vectors; c++) ((vec *)(z + l * TILE + r))[c] = all(t->biases[l]);
+    add_features(&t->blocks, t->weights, x + r, TILE, z + r, vectors);
 }
 
-/* Whether four nodes from l on look at the same features: their weights then follow each other. */
-static int alike(const struct layer *t, int64_t l)
+static void sums_by_features(const struct layer *t, const double *x, double *z, int64_t vectors)
 {
-    int64_t n = t->first[l + 1] - t->first[l];
-    for (int m = 1; m < NODES_TOGETHER; m++) {
-        const int32_t *other = t->features + t->first[l + m];
-        if (t->first[l + m + 1] - t->first[l + m] != n) return 0;
-        if (memcmp(t->features + t->first[l], other, n * sizeof(int32_t))) return 0;
-    }
-    return 1;
+    int64_t at = 0;
+    for (; at + TILE_VECTORS <= vectors; at += TILE_VECTORS) feature_sums(t, x, z, at * LANES, TILE_VECTORS);
+    for (; at < vectors; at++) feature_sums(t, x, z, at * LANES, 1);
 }
 
-/* w'x + b of some nodes from l on, on the first `vectors` vectors of rows, to z (n_nodes, TILE). */
-static void sums_by_features(const struct layer *t, int64_t l, int64_t n_nodes, const double *x, double *z, int64_t vectors)
-{
-    for (int64_t m = 0; m < n_nodes;) {
-        int64_t at = 0;
-        double *to = z + m * TILE;
-        if (m + NODES_TOGETHER <= n_nodes && alike(t, l + m)) {
-            for (; at + VECTORS_OF_FOUR <= vectors; at += VECTORS_OF_FOUR)
-                feature_sums(t, l + m, NODES_TOGETHER, x, to, at, VECTORS_OF_FOUR);
-            for (; at < vectors; at++) feature_sums(t, l + m, NODES_TOGETHER, x, to, at, 1);
-            m += NODES_TOGETHER;
-            continue;
-        }
-        for (; at + VECTORS_OF_ONE <= vectors; at += VECTORS_OF_ONE) feature_sums(t, l + m, 1, x, to, at, VECTORS_OF_ONE);
-        for (; at < vectors; at++) feature_sums(t, l + m, 1, x, to, at, 1);
-        m++;
-    }
-}
-
-/* phi(z) of some nodes from l on; it is kept in their columns of h (L, TILE), or goes into outputs (q, TILE). */
-static void give(
-    const struct layer *t, int64_t l, int64_t n_nodes, int64_t vectors, int64_t q, double *z, double *h, double *output)
+/* phi(z) of some nodes from l on, in place, and what it adds to the outputs (q, TILE). */
+static void give(const struct layer *t, int64_t l, int64_t n_nodes, int64_t vectors, int64_t q, double *z, double *output)
 {
     for (int64_t m = 0; m < n_nodes; m++) {
         vec *values = (vec *)(z + m * TILE);
         if (t->logistic)
-            for (int64_t i = 0; i < vectors; i++) values[i] = logistic_of(values[i]);
+            for (int64_t i = 0; i < vectors; i++) values[i] = logistic_of(-values[i]);
         else
             for (int64_t i = 0; i < vectors; i++) values[i] = tanh_of(values[i]);
-        if (!t->betas) memcpy(h + t->order[l + m] * TILE, values, vectors * sizeof(vec));
     }
     for (int64_t j = 0; t->betas && j < q; j++)
         for (int64_t i = 0; i < vectors; i++) {
             vec sum = ((vec *)(output + j * TILE))[i];
-            for (int64_t m = 0; m < n_nodes; m++) sum += t->betas[t->order[l + m] * q + j] * ((vec *)(z + m * TILE))[i];
+            for (int64_t m = 0; m < n_nodes; m++) {
+                int64_t node = t->tables ? t->order[l + m] : l + m;
+                sum += t->betas[node * q + j] * ((vec *)(z + m * TILE))[i];
+            }
             ((vec *)(output + j * TILE))[i] = sum;
         }
 }
@@ -176,14 +128,19 @@ void JOINED(hidden_outputs_, WIDTH)(const struct rows_task *r)
             struct pieces p = {x, x + c * TILE, x + 2 * c * TILE, x + 3 * c * TILE, (int64_t *)(x + 4 * c * TILE)};
             if (t->tables) find_pieces(t, raw, &p, vectors);
 #endif
-            if (!t->tables) ramps(t, raw, x + c * TILE, vectors);
+            if (!t->tables) {
+                ramps(t, raw, x + c * TILE, vectors);
+                sums_by_features(t, x, h, vectors);
+            }
             for (int64_t l = 0; l < t->n_nodes; l += NODES_AT_ONCE) {
                 int64_t some = t->n_nodes - l < NODES_AT_ONCE ? t->n_nodes - l : NODES_AT_ONCE;
 #if WIDTH == 16
                 if (t->tables) sums_by_columns(t, l, some, &p, z, vectors);
 #endif
-                if (!t->tables) sums_by_features(t, l, some, x, z, vectors);
-                give(t, l, some, vectors, q, z, h, output);
+                give(t, l, some, vectors, q, t->tables ? z : h + l * TILE, output);
+                if (!t->tables || t->betas) continue;
+                for (int64_t m = 0; m < some; m++)
+                    memcpy(h + t->order[l + m] * TILE, z + m * TILE, vectors * sizeof(vec));
             }
             if (t->linked && t->betas) links(t, q, x, output, vectors);
             if (t->betas) continue;

@@ -2,6 +2,8 @@
 #ifndef SCNE_LAYER_H
 #define SCNE_LAYER_H
 
+#include "blocks.h"
+
 #include <stdint.h>
 
 /* A hidden layer, the same at every call. A node is given by the features that it sees, or, where the ramps of every column
@@ -18,10 +20,10 @@ struct layer {
     const int64_t *sources;      /* (k), the column of each ramp */
     const double *starts;        /* (k), where it begins to rise */
     const double *slopes;        /* (k), two over how far it goes */
-    const int64_t *order;        /* (L), the nodes in the order of their weights */
-    const int64_t *first;        /* (L + 1), where the weights of each of them begin */
-    const int32_t *features;     /* of each weight: a column, or c and more for a ramp */
-    const double *weights;
+    const int64_t *order;        /* (L), the nodes in the order of their tables */
+    const int64_t *first;        /* (L + 1), where the columns of each of them begin */
+    const int32_t *features;     /* of each weight, its column */
+    const double *weights;       /* of columns, in that order; without tables, of the features of `blocks` */
     const double *biases;        /* (L), with tables also what columns of one ramp give in its middle */
     const int64_t *first_ramps;  /* (c + 1), where the ramps of each column begin */
     const int64_t *sizes;        /* (c), the room for the ramps of each column in a table: 0, 1, 4, 8, 16 or 32 */
@@ -31,6 +33,7 @@ struct layer {
     const double *tables;        /* of each weight, in so much room, what a column gives in the middle of each ramp, and half
                                     of what it gains along it (of one ramp, the first is in the bias); or NULL */
     const double *betas;         /* (L, q), with links (L + c, q); or NULL */
+    struct feature_blocks blocks; /* without tables; columns are followed by ramps */
 };
 
 struct rows_task {
