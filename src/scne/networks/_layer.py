@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib import introspect
 from numpy.typing import NDArray
 
-from scne.networks._feature_blocks import FeatureBlocks
+from scne.networks._features import FeatureBlocks
 from scne.networks.compiled import KERNELS, Kernels, LayerTask
 from scne.rows import Array, DatedScaling, InputScaling, PlainColumns, cast, is_numpy, like, namespace_of
 
