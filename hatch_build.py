@@ -23,6 +23,18 @@ WIDTHS = {
 }
 
 
+# Sources that are compiled for each width, and the options of those that are compiled for both precisions.
+KERNELS = {
+    "tuning": ("tuning.c", ""),
+    "double_tuning": ("tuning.c", "-DDOUBLE"),
+    "search": ("search.c", ""),
+    "double_search": ("search.c", "-DDOUBLE"),
+    "features": ("features.c", ""),
+    "layer": ("layer.c", ""),
+    "shapley": ("shapley.c", ""),
+}
+
+
 class CustomBuildHook(BuildHookInterface):
     """Puts `kernels.so` beside its sources, and names the platform in the wheel's tag."""
 
@@ -58,9 +70,16 @@ def compile_kernels(folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as there:
         objects = []
         for width, options in WIDTHS.items():
-            for name in ("tuning", "layer", "shapley") if wide or width == "4" else ():
+            for name, (source_file, precision) in KERNELS.items() if wide or width == "4" else ():
                 objects.append(f"{there}/{name}{width}.o")
-                step = [*FLAGS, *options.split(), f"-DWIDTH={width}", "-c", str(folder / f"{name}.c")]
+                step = [
+                    *FLAGS,
+                    *options.split(),
+                    *precision.split(),
+                    f"-DWIDTH={width}",
+                    "-c",
+                    str(folder / source_file),
+                ]
                 run([*compiler, *step, "-o", objects[-1]])
         last = [*FLAGS, f'-DSOURCE="{source}"', "-shared", str(folder / "kernels.c"), *objects, "-lm"]
         run([*compiler, *last, "-o", f"{there}/kernels.so"])

@@ -8,6 +8,7 @@ import pytest
 
 from scne import SCNERegressor, load
 from scne.networks import ACTIVATIONS, HiddenLayer, each_outputs
+from scne.networks._features import put_features
 from scne.networks._layer import CompiledLayer
 from scne.networks.compiled import KERNELS
 from scne.rows import ColumnScaling, RampScaling
@@ -50,6 +51,21 @@ def test_outputs_are_those_of_numpy(width, activation, n_nodes, n):
     for q in (1, 3):
         betas = np.random.default_rng(2).standard_normal((n_nodes, q))
         np.testing.assert_allclose(nodes.outputs(rows, betas), expected @ betas, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_ramps", [0, 1, 12, 40])
+def test_features_of_a_search_have_the_bits_of_numpy(width, dtype, n_ramps, monkeypatch):
+    monkeypatch.setattr("scne.networks._features.KERNELS", KERNELS._replace(width=width))
+    layer = layer_of(3, "tanh", n_ramps=n_ramps)
+    inputs = inputs_of(layer, 77)
+    # Beyond both ends of all ramps, and beyond what columns are cut off at.
+    inputs[0], inputs[1] = 1e3, -1e3
+    features = np.full((77, 6 + n_ramps), 7.0, dtype=dtype)
+    put_features(layer.scaling, inputs, features[:, :-1])
+    np.testing.assert_array_equal(features[:, :-1], layer.scaling.apply(inputs).astype(dtype))
+    assert (features[:, -1] == 7.0).all()
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -64,6 +64,32 @@ def test_steps_are_those_of_numpy(width, activation, q, weighted, d, batch_rows,
     assert np.array_equal(compiled_nodes == 0, nodes == 0)
 
 
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid"])
+@pytest.mark.parametrize(("n", "d", "q", "weighted"), [(130, 7, 1, False), (250, 40, 2, True)])
+def test_steps_on_all_rows_are_those_of_numpy_in_double_precision(width, activation, n, d, q, weighted, monkeypatch):
+    """So few rows are one batch, the same at every step, in the precision of the search."""
+    weights = np.random.default_rng(1).integers(0, 4, n).astype(float) if weighted else None
+    rows = search_rows(n, d=d, q=q, weights=weights)
+    nodes = sparse_pool(pool_generator(0, 1), rows, 19, [0.5, 1.0, 2.0])
+    arguments = (rows, nodes, ACTIVATIONS[activation], False, TuningSettings(0.4))
+    assert rows.inputs.dtype == np.float64
+    compiled_nodes = tune_nodes(*arguments, np.random.default_rng(4))
+    expected = by_numpy(monkeypatch, *arguments)
+    assert np.abs(expected - nodes).max() > 0.05
+    np.testing.assert_allclose(compiled_nodes, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 3, 4, 5, 6, 7, 8, 11, 13])
+def test_columns_of_any_number_of_features(width, n_features, monkeypatch):
+    """Nodes look at all features of a column or at none, which the kernels take together."""
+    rows = search_rows(400, d=5 * n_features, dtype=np.float32)
+    rows = replace(rows, feature_columns=np.repeat(np.arange(5), n_features))
+    nodes = sparse_pool(pool_generator(0, 1), rows, 23, [1.0])
+    arguments = (rows, nodes, ACTIVATIONS["tanh"], False, TuningSettings(0.1, 64))
+    compiled_nodes, expected = tune_nodes(*arguments, np.random.default_rng(4)), by_numpy(monkeypatch, *arguments)
+    np.testing.assert_allclose(compiled_nodes, expected, atol=2e-3 * np.abs(expected - nodes).max())
+
+
 def test_one_step_has_the_gradient_of_numpy(width, monkeypatch):
     """A first step of Adam is the sign of the gradient; with a small one beside the divisor it shows its size too."""
     rows = search_rows(600, d=19, dtype=np.float32)

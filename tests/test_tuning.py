@@ -52,6 +52,7 @@ def test_one_step_goes_along_the_gradient(activation, linked, weighted, monkeypa
             seen.setdefault("gradient", self.gradient.copy())
 
     monkeypatch.setattr(numpy_steps, "_Adam", Watched)
+    monkeypatch.setattr(tuning, "KERNELS", None)
     tune_nodes(rows, nodes, phi, linked, TuningSettings(1), np.random.default_rng(0))
     n_links = rows.n_linked if linked else 0
 
@@ -250,6 +251,7 @@ def test_batches_of_some_rows_run_in_single_precision(dtype, monkeypatch):
 
     monkeypatch.setattr(numpy_steps, "_Adam", Watched)
     monkeypatch.setattr(tuning, "KERNELS", None)
+    monkeypatch.setattr(tuning, "KERNELS", None)
     rows = search_rows(256, dtype=dtype)
     nodes = sparse_pool(pool_generator(0, 1), rows, 4, [1.0])
     for batch_rows in (256, 255):
@@ -338,6 +340,7 @@ def test_no_step_of_any_weight_is_longer_than_three_hundredths(monkeypatch, gain
             super().__init__(parameters, gradient, rates)
 
     monkeypatch.setattr(numpy_steps, "_Adam", Watched)
+    monkeypatch.setattr(tuning, "KERNELS", None)
     rows = search_rows(120)
     nodes = sparse_pool(pool_generator(0, 1), rows, 4, [1.0])
     activation = replace(ACTIVATIONS["tanh"], input_gain=gain)

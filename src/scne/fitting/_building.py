@@ -23,6 +23,7 @@ from scne.networks import (
     build_network,
     pool_generator,
     prepare_search,
+    search_kernels,
     searches_on_device,
     tune_nodes,
     tune_together,
@@ -249,15 +250,17 @@ def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: 
         rows = rows.first_training(plan.pool_rows)
     stage = f"network-{index}"
     kept = site.checkpoint.load(stage, _nodes_form(rows.n_columns)) if site.checkpoint else None
-    # Pools on few rows are short calls: two searches would only hand the interpreter to and fro.
-    with site.one_search if rows.n_training <= MOST_FOR_ONE_SEARCH else nullcontext():
+    budget = plan.basis_bytes(site)
+    # Pools on few rows are short calls of NumPy: two searches would only hand the interpreter to and fro.
+    waits = rows.n_training <= MOST_FOR_ONE_SEARCH and search_kernels(rows, settings, budget) is None
+    with site.one_search if waits else nullcontext():
         found = build_network(
             rows,
             settings,
             site.seed,
             index,
             site.engine,
-            plan.basis_bytes(site),
+            budget,
             f"building {name}",
             ChosenNodes(**kept) if kept else None,
             partial(site.keep, stage) if site.checkpoint else None,

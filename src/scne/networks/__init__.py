@@ -4,6 +4,7 @@ from scne.networks._admissibility import admissible_nodes
 from scne.networks._basis import Basis, GrowingBasis
 from scne.networks._builder import build_network
 from scne.networks._built import BuiltNetwork, ChosenNodes, SearchSettings, StopReason
+from scne.networks._compiled_search import CompiledBasis, search_kernels
 from scne.networks._criteria import CRITERIA, Selection, required_share, select_candidates
 from scne.networks._layer import (
     ACTIVATIONS,
@@ -30,6 +31,7 @@ __all__ = [
     "Basis",
     "BuiltNetwork",
     "ChosenNodes",
+    "CompiledBasis",
     "GrowingBasis",
     "HiddenLayer",
     "SearchRows",
@@ -48,6 +50,7 @@ __all__ = [
     "prepare_search",
     "required_share",
     "rows_at_once",
+    "search_kernels",
     "searches_on_device",
     "select_candidates",
     "sparse_pool",

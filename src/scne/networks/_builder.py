@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from scne.networks._basis import Basis, GrowingBasis
 from scne.networks._built import BuiltNetwork, ChosenNode, ChosenNodes, SearchSettings, StopReason
+from scne.networks._compiled_search import CompiledBasis, search_kernels
 from scne.networks._criteria import select_candidates
 from scne.networks._layer import ACTIVATIONS
 from scne.networks._pools import Pools
@@ -86,6 +87,10 @@ def _open_search(
     recorded = None if is_numpy(rows.inputs) else recorded_basis(rows, activation, settings, engine)
     if recorded is not None:
         return recorded, SearchAhead(recorded, settings, pools).add_nodes
+    kernels = search_kernels(rows, settings, memory_budget)
+    if kernels is not None:
+        compiled = CompiledBasis(kernels, rows, settings, engine, memory_budget)
+        return compiled, partial(compiled.add_nodes, pools)
     capacity = settings.max_hidden + (rows.n_linked if settings.direct_link else 0)
     basis = GrowingBasis(rows, activation, capacity, engine, memory_budget, settings.ridge)
     if settings.direct_link:

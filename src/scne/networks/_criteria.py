@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scne.passes import PoolSums
 
 CRITERIA = ("orthogonal", "paper")
-_NOTHING_LEFT = 1e-28
+NOTHING_LEFT = 1e-28
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,8 @@ def _worth_trying(
 
     One look at the best share spares the inequality for every stricter r; rounding is left to the inequality itself.
     """
-    left = np.maximum(residual_squares, _NOTHING_LEFT)
-    best = float((gains / left[:, None])[residual_squares > _NOTHING_LEFT].min(axis=0, initial=np.inf).max())
+    left = np.maximum(residual_squares, NOTHING_LEFT)
+    best = float((gains / left[:, None])[residual_squares > NOTHING_LEFT].min(axis=0, initial=np.inf).max())
     for place, contraction in enumerate(contractions):
         if required_share(contraction, node) <= best * (1.0 + 1e-9):
             return contractions[place:]
@@ -178,7 +178,7 @@ def _gains(
 def _excess(gains: NDArray[np.float64], residual_squares: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """sum_q xi_q, shape (T,); -inf where some xi_q is not positive."""
     # An output that is fitted already (a constant one, from the start) leaves nothing to remove and must not veto.
-    open_outputs = residual_squares > _NOTHING_LEFT
+    open_outputs = residual_squares > NOTHING_LEFT
     if not open_outputs.any():
         return np.full(gains.shape[1], -np.inf)
     xi = (gains - share * residual_squares[:, None])[open_outputs]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib import introspect
 from numpy.typing import NDArray
 
+from scne.networks._features import FeatureBlocks
 from scne.networks.compiled import KERNELS, Kernels, LayerTask
 from scne.rows import Array, DatedScaling, InputScaling, PlainColumns, cast, is_numpy, like, namespace_of
 
@@ -124,21 +125,6 @@ def pool_activation(activation: Activation, precision: str) -> Activation:
     return replace(activation, input_gain=activation.input_gain * float(np.log2(np.e)), core=_logistic_by_powers)
 
 
-class SparseNodes:
-    """Weights (d, L) of nodes, node by node, without zeros; `order` is that of the nodes.
-
-    Nodes on the same features go four at a time if they stand side by side, so those on all features come first.
-    """
-
-    def __init__(self, weights: np.ndarray) -> None:
-        self.used = (weights != 0.0).T
-        self.order = np.argsort(-self.used.sum(axis=1), kind="stable")
-        self.used = self.used[self.order]
-        self.first = np.concatenate([[0], np.cumsum(self.used.sum(axis=1))]).astype(np.int64)
-        self.features = np.nonzero(self.used)[1].astype(np.int32)
-        self.weights = weights.T[self.order][self.used]
-
-
 class CompiledLayer:
     """The nodes of a hidden layer as the kernels read them.
 
@@ -165,19 +151,18 @@ class CompiledLayer:
         scaling: InputScaling,
         linked: bool = False,
     ) -> None:
-        self.kernels, self.linked, self.sparse = kernels, linked, SparseNodes(weights)
+        self.kernels, self.linked, self.blocks = kernels, linked, FeatureBlocks(weights)
         scaling = scaling.inner if isinstance(scaling, DatedScaling) else scaling
         self.sources, self.slopes = scaling.sources.astype(np.int64), 2.0 / scaling.widths
         self.starts = np.ascontiguousarray(scaling.starts, dtype=np.float64)
-        self.weights = np.ascontiguousarray(self.sparse.weights, dtype=np.float64)
+        self.weights = weights.ravel()[self.blocks.places].astype(np.float64)
         self.biases = np.ascontiguousarray(biases, dtype=np.float64)
         # What is the same at every call: of a single row, asking for addresses would take longer than the arithmetic.
         self.task = LayerTask(n_nodes=len(biases), logistic=logistic, n_ramps=len(self.sources))
         self.task.sources, self.task.starts = self.sources.ctypes.data, self.starts.ctypes.data
         self.task.slopes = self.slopes.ctypes.data
-        self.task.order, self.task.first = self.sparse.order.ctypes.data, self.sparse.first.ctypes.data
-        self.task.features, self.task.weights = self.sparse.features.ctypes.data, self.weights.ctypes.data
-        self.task.biases = self.biases.ctypes.data
+        self.task.weights, self.task.biases = self.weights.ctypes.data, self.biases.ctypes.data
+        self.task.blocks = self.blocks.task
 
     def outputs(self, rows: PlainColumns, betas: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """H of some rows, shape (n, L), or with links (n, L + c).
@@ -289,7 +274,7 @@ def each_outputs(
             rows = scaled = None
         last = layer
         if here and layer.compiled is not None:
-            rows = rows or layer.scaling.plain_columns(inputs[:, layer.columns])
+            rows = rows or layer.scaling.plain_columns(chosen_columns(inputs, layer.columns))
             yield layer.compiled.outputs(rows, beta)
             continue
         if scaled is None:
@@ -335,9 +320,9 @@ def joint_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str =
 
 def chosen_columns(inputs: Array, columns: NDArray[np.intp]) -> Array:
     """Some of the columns; all of them, in their order, are not copied."""
-    if is_numpy(inputs):
-        return inputs[:, columns]
     if len(columns) == inputs.shape[1] and (columns == np.arange(len(columns))).all():
         return inputs
+    if is_numpy(inputs):
+        return inputs[:, columns]
     xp = namespace_of(inputs)
     return xp.take(inputs, like(columns, inputs, xp.int64), axis=1)

@@ -81,9 +81,10 @@ def sparse_pool(
     features = rows.feature_places
     n_columns = int(features.max()) + 1
     counts = np.minimum(_COLUMN_COUNTS, n_columns)[generator.integers(len(_COLUMN_COUNTS), size=n_candidates)]
-    ranks = generator.random((n_columns, n_candidates)).argsort(axis=0).argsort(axis=0)
+    order = generator.random((n_columns, n_candidates))
+    last = np.sort(order.T, axis=1)[np.arange(n_candidates), counts - 1]
     directions = generator.standard_normal((len(features), n_candidates))
-    directions *= (ranks < counts)[features]
+    directions *= (order <= last)[features]
     reach = np.asarray(scopes, dtype=np.float64)[np.arange(n_candidates) % len(scopes)]
     directions *= reach / np.linalg.norm(directions, axis=0)
     centres = rows.rows_at(generator.random(n_candidates)).astype(np.float64)

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from scne.networks._features import put_features
 from scne.networks._layer import Activation, chosen_columns
 from scne.passes import Engine, stripe_rows
 from scne.rows import (
@@ -249,7 +250,7 @@ def prepare_search(
 
     def copy(task: tuple[ArrayRows, slice | NDArray[np.intp], slice]) -> None:
         source, where, here = task
-        inputs[here, :-1] = scaling.apply(source.inputs[where][:, columns])
+        put_features(scaling, chosen_columns(source.inputs[where], columns), inputs[here, :-1])
         assert source.targets is not None
         targets[here] = target_scaling.apply(source.targets[where])
         if root_weights is not None and source.weights is not None:

@@ -11,13 +11,15 @@ The output weights of this stage are thrown away: the ensemble solves for its ow
 import ctypes
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from scne.networks._layer import Activation, SparseNodes
+from scne.networks._features import FeatureBlocks
+from scne.networks._layer import Activation
 from scne.networks._numpy_steps import (
     ANNOUNCED_PARTS,
     MEAN_DECAY,
@@ -28,7 +30,7 @@ from scne.networks._numpy_steps import (
 )
 from scne.networks._search_rows import SearchRows
 from scne.networks.compiled import KERNELS, Kernels, TuningTask
-from scne.passes import announce
+from scne.passes import announce, is_heard
 from scne.rows import cast, like, namespace_of, to_numpy
 
 # Rows on which the first output weights are solved, and their ridge for each row, for nodes that span as much as tanh.
@@ -38,6 +40,8 @@ _WIDE, _WIDE_NUMBERS = 4_096, 1 << 21
 _STEPS_PER_EPOCH, _ROWS_PER_STEP = 200, 2
 # Fewer different rows than these are followed too closely by what the search finds already.
 FEWEST_TO_TUNE = 100
+# Weights times rows of steps that a kernel takes at one call, if nobody listens to fewer: some 15 ms.
+_WORK_OF_A_CALL = 1 << 28
 # Share of the steps during which the rate rises.
 _WARM_UP = 0.2
 # What is added to the variances of a column's features before they are made equal, as a share of their mean: without it
@@ -123,7 +127,7 @@ def tune_nodes(
     )
     batches = batch_blocks(n, batch, n_steps, generator)
     given = (rows, nodes, start, activation, step, batches, stage)
-    known = batch < n and not linked and activation.recorded_name is not None
+    known = not linked and activation.recorded_name is not None
     tuned = _compiled_steps(KERNELS, *given) if known and KERNELS is not None else numpy_steps(*given)
     return tuned.astype(np.float64) / activation.input_gain
 
@@ -138,22 +142,23 @@ def _compiled_steps(
     batches: Iterator[NDArray[np.intp]],
     stage: str,
 ) -> NDArray[np.float64]:
-    """What `numpy_steps` gives, to rounding, for layers without direct links and batches of some of the rows.
+    """What `numpy_steps` gives, to rounding, for layers without direct links.
 
     The kernels look at the weights of a node that are not zero alone.
     """
     n, n_steps, (d, n_nodes), q = rows.n_training, len(settings.shares), nodes.shape, start.shape[1]
-    inputs = np.ascontiguousarray(rows.inputs[:n], dtype=np.float32)
-    targets = np.ascontiguousarray(rows.targets[:n], dtype=np.float32)
+    dtype, library = nodes.dtype, kernels.library
+    inputs = np.ascontiguousarray(rows.inputs[:n], dtype=dtype)
+    targets = np.ascontiguousarray(rows.targets[:n], dtype=dtype)
     roots_of_rows = None
     if rows.root_weights is not None:
-        roots_of_rows = np.ascontiguousarray(rows.root_weights[:n], dtype=np.float32)
-    sparse = SparseNodes(nodes)
-    weights = np.concatenate([sparse.weights, start[sparse.order].ravel()]).astype(np.float32)
+        roots_of_rows = np.ascontiguousarray(rows.root_weights[:n], dtype=dtype)
+    blocks = FeatureBlocks(nodes)
+    weights = np.concatenate([nodes.ravel()[blocks.places], start.ravel()]).astype(dtype)
     means, squares = np.zeros_like(weights), np.zeros_like(weights)
     taken = np.arange(1, n_steps + 1)
-    moves = (settings.shares / (1.0 - MEAN_DECAY**taken)).astype(np.float32)
-    roots = (1.0 / np.sqrt(1.0 - SQUARE_DECAY**taken)).astype(np.float32)
+    moves = settings.shares / (1.0 - MEAN_DECAY**taken)
+    roots = 1.0 / np.sqrt(1.0 - SQUARE_DECAY**taken)
     task = TuningTask(
         n_features=d,
         n_nodes=n_nodes,
@@ -162,8 +167,6 @@ def _compiled_steps(
         inputs=inputs.ctypes.data,
         targets=targets.ctypes.data,
         root_weights=None if roots_of_rows is None else roots_of_rows.ctypes.data,
-        first=sparse.first.ctypes.data,
-        features=sparse.features.ctypes.data,
         weights=weights.ctypes.data,
         means=means.ctypes.data,
         squares=squares.ctypes.data,
@@ -173,26 +176,34 @@ def _compiled_steps(
         mean_decay=MEAN_DECAY,
         square_decay=SQUARE_DECAY,
         no_division_by_zero=NO_DIVISION_BY_ZERO,
+        blocks=blocks.task,
     )
-    done, waiting = 0, []
+    take_steps = library.scne_take_steps if dtype == np.float32 else library.scne_take_double_steps
+    heard = is_heard()
+    done, waiting, space = 0, [], None
     for block in batches:
         waiting.append(block)
         ready = sum(map(len, waiting))
-        # Small blocks together, so that the interpreter is asked for no more than so many times in all.
-        if done + ready < n_steps and ready * ANNOUNCED_PARTS < n_steps:
+        # Small blocks together, so that the interpreter is asked for no more than so many times in all: another thread
+        # may keep it for longer than the steps take.
+        parts, work = (done + ready) * ANNOUNCED_PARTS // n_steps, ready * block.shape[1] * len(weights)
+        early = parts == done * ANNOUNCED_PARTS // n_steps or (not heard and work < _WORK_OF_A_CALL)
+        if done + ready < n_steps and early:
             continue
         places = np.concatenate(waiting)
         task.n_steps, task.n_batch = places.shape
-        space = np.empty(kernels.library.scne_space(task.n_batch, d, n_nodes, q, len(weights)), dtype=np.float32)
+        # A batch of all rows lies there already after the first call.
+        task.gathers = space is None or task.n_batch < n
+        if space is None:
+            space = np.empty(library.scne_space(task.n_batch, d, n_nodes, q, len(weights)), dtype=dtype)
         task.places, task.space = places.ctypes.data, space.ctypes.data
         task.moves, task.roots = moves[done:].ctypes.data, roots[done:].ctypes.data
-        kernels.library.scne_take_steps(ctypes.byref(task), kernels.width)
+        take_steps(ctypes.byref(task), kernels.width)
         done, waiting = done + ready, []
-        if announce(stage, done * ANNOUNCED_PARTS // n_steps, ANNOUNCED_PARTS):
+        if announce(stage, parts, ANNOUNCED_PARTS):
             break
-    tuned, in_order = np.empty((d, n_nodes)), np.zeros((n_nodes, d))
-    in_order[sparse.used] = weights[: len(sparse.weights)]
-    tuned[:, sparse.order] = in_order.T
+    tuned = np.zeros((d, n_nodes))
+    tuned.ravel()[blocks.places] = weights[: len(blocks.places)]
     return tuned
 
 
@@ -270,7 +281,7 @@ def uncorrelated(rows: SearchRows) -> Uncorrelated:
 def batch_blocks(n: int, batch: int, steps: int, generator: np.random.Generator) -> Iterator[NDArray[np.intp]]:
     """Places of the rows of all steps, (k, batch) at a time: a random order of all rows, its last few left out."""
     if batch == n:
-        yield np.broadcast_to(np.arange(n), (steps, n))
+        yield from repeat(np.arange(n)[None], steps)
         return
     each = n // batch
     for done in range(0, steps, each):

@@ -24,7 +24,7 @@ from scne.passes._engine import (
     stripe_rows,
 )
 from scne.passes._kernels import PoolBlock, PoolSums, SystemSums, added, score_pool, system_sums
-from scne.passes._progress import Progress, announce, listening, logging_stages
+from scne.passes._progress import Progress, announce, is_heard, listening, logging_stages
 from scne.passes._uploads import uploaded
 from scne.passes._warnings import ScneConvergenceWarning
 from scne.rows import ScneWarning
@@ -53,6 +53,7 @@ __all__ = [
     "check_client",
     "computed",
     "file_partitions",
+    "is_heard",
     "is_out_of_memory",
     "learn_files_on_cluster",
     "listening",

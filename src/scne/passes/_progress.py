@@ -122,6 +122,11 @@ def announce(
     return False
 
 
+def is_heard() -> bool:
+    """Whether there is anybody to whom `announce` would tell something."""
+    return _listener.get() is not None or _stages.get() is not None
+
+
 @contextmanager
 def logging_stages(job: str) -> Iterator[None]:
     """Log each stage of a job with its seconds, one record each at the level INFO, and the whole job at the end.

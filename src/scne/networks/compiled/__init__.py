@@ -1,5 +1,23 @@
 """What is faster compiled than in NumPy; NumPy does the same where nothing was compiled."""
 
-from scne.networks.compiled._kernels import KERNELS, Kernels, LayerTask, ShapleyTask, TuningTask
+from scne.networks.compiled._kernels import (
+    KERNELS,
+    FeatureBlocksTask,
+    FeaturesTask,
+    Kernels,
+    LayerTask,
+    SearchTask,
+    ShapleyTask,
+    TuningTask,
+)
 
-__all__ = ["KERNELS", "Kernels", "LayerTask", "ShapleyTask", "TuningTask"]
+__all__ = [
+    "KERNELS",
+    "FeatureBlocksTask",
+    "FeaturesTask",
+    "Kernels",
+    "LayerTask",
+    "SearchTask",
+    "ShapleyTask",
+    "TuningTask",
+]

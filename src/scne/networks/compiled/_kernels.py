@@ -44,11 +44,18 @@ def load_kernels() -> Kernels | None:
             "(pip install -e .) to compile it."
         )
         return None
-    for name, n_arguments in (("scne_width", 0), ("scne_space", 5), ("scne_layer_space", 4), ("scne_shapley_space", 1)):
-        function = getattr(library, name)
+    for name, n_arguments in (
+        ("width", 0),
+        ("space", 5),
+        ("search_space", 7),
+        ("layer_space", 4),
+        ("shapley_space", 1),
+    ):
+        function = getattr(library, f"scne_{name}")
         function.restype, function.argtypes = ctypes.c_int64, [ctypes.c_int64] * n_arguments
-    for name in ("scne_take_steps", "scne_hidden_outputs", "scne_shapley_values"):
-        function = getattr(library, name)
+    tasks = ("take_steps", "take_double_steps", "add_nodes", "add_double_nodes", "features", "hidden_outputs")
+    for name in (*tasks, "shapley_values"):
+        function = getattr(library, f"scne_{name}")
         function.restype, function.argtypes = None, [ctypes.c_void_p, ctypes.c_int64]
     return Kernels(library, int(library.scne_width()))
 
@@ -58,33 +65,70 @@ KERNELS = load_kernels()
 
 
 def _fields(integers: Sequence[str], arrays: Sequence[str], numbers: Sequence[str] = ()) -> list[tuple[str, type[Any]]]:
-    """Fields of a structure, in the order of the header: integers, pointers, numbers of single precision."""
-    kinds = (ctypes.c_int64, integers), (ctypes.c_void_p, arrays), (ctypes.c_float, numbers)
+    """Fields of a structure, in the order of the header: integers, pointers, numbers."""
+    kinds = (ctypes.c_int64, integers), (ctypes.c_void_p, arrays), (ctypes.c_double, numbers)
     return [(name, kind) for kind, names in kinds for name in names]
+
+
+class FeatureBlocksTask(ctypes.Structure):
+    """`struct feature_blocks` of blocks.h."""
+
+    _fields_ = _fields(("n_blocks",), ("first_feature", "first_node", "first_weight", "features", "nodes"))
 
 
 class TuningTask(ctypes.Structure):
     """`struct tuning_task` of tuning.h."""
 
-    _fields_ = _fields(
-        ("n_batch", "n_features", "n_nodes", "n_outputs", "n_steps", "logistic"),
-        (
-            *("inputs", "targets", "root_weights", "places", "first", "features", "weights", "means", "squares"),
-            *("moves", "roots", "space"),
+    _fields_ = (
+        *_fields(
+            ("n_batch", "n_features", "n_nodes", "n_outputs", "n_steps", "logistic", "gathers"),
+            (
+                *("inputs", "targets", "root_weights", "places", "weights", "means", "squares"),
+                *("moves", "roots", "space"),
+            ),
+            ("scale", "input_rate", "output_rate", "mean_decay", "square_decay", "no_division_by_zero"),
         ),
-        ("scale", "input_rate", "output_rate", "mean_decay", "square_decay", "no_division_by_zero"),
+        ("blocks", FeatureBlocksTask),
+    )
+
+
+class SearchTask(ctypes.Structure):
+    """`struct search_task` of search.h."""
+
+    _fields_ = _fields(
+        (
+            *("n_padded", "n_features", "n_candidates", "n_outputs", "n_blocks", "n_contractions", "logistic"),
+            *("capacity", "size", "node", "most", "n_added", "contraction"),
+        ),
+        (
+            *("inputs", "root_weights", "first_feature", "features", "pool", "contractions", "basis", "residual"),
+            *("ridge_rows", "ridge_residual", "factor", "added", "squares", "space"),
+        ),
+        ("ridge", "least_square", "dependence", "ties", "project_again_below", "nothing_left"),
+    )
+
+
+class FeaturesTask(ctypes.Structure):
+    """`struct features_task` of features.h."""
+
+    _fields_ = _fields(
+        ("n_rows", "n_columns", "n_ramps", "stride", "single"),
+        ("plain", "raw", "sources", "starts", "half_widths", "features"),
     )
 
 
 class LayerTask(ctypes.Structure):
     """`struct layer_task` of layer.h."""
 
-    _fields_ = _fields(
-        ("n_rows", "n_columns", "n_ramps", "n_nodes", "n_outputs", "logistic"),
-        (
-            *("plain", "raw", "sources", "starts", "slopes", "order", "first", "features", "weights", "biases"),
-            *("betas", "hidden", "outputs", "space"),
+    _fields_ = (
+        *_fields(
+            ("n_rows", "n_columns", "n_ramps", "n_nodes", "n_outputs", "logistic"),
+            (
+                *("plain", "raw", "sources", "starts", "slopes", "weights", "biases"),
+                *("betas", "hidden", "outputs", "space"),
+            ),
         ),
+        ("blocks", FeatureBlocksTask),
     )
 
 

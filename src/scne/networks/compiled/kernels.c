@@ -1,14 +1,17 @@
 /* What Python calls. The widest vectors that the processor has are chosen when the library is loaded. */
+#include "features.h"
 #include "layer.h"
+#include "search.h"
+#include "selection.h"
 #include "shapley.h"
 #include "tuning.h"
 
 const char scne_source[] = SOURCE;
 
-/* Numbers of single precision that take_steps works in. */
+/* Numbers that take_steps works in. */
 int64_t scne_space(int64_t n_batch, int64_t n_features, int64_t n_nodes, int64_t n_outputs, int64_t n_weights)
 {
-    return PADDED(n_batch) * (n_features + n_nodes + n_outputs + NODES_TOGETHER) + n_weights;
+    return STRIDE(n_batch) * (n_features + n_nodes + n_outputs) + 3 * n_weights + 2 * (n_nodes + 1) + 32;
 }
 
 int64_t scne_width(void)
@@ -33,10 +36,19 @@ void scne_take_steps(const struct tuning_task *task, int64_t width)
     take_steps_4(task);
 }
 
+void scne_take_double_steps(const struct tuning_task *task, int64_t width)
+{
+#if defined(__x86_64__)
+    if (width == 16) { take_double_steps_16(task); return; }
+    if (width == 8) { take_double_steps_8(task); return; }
+#endif
+    take_double_steps_4(task);
+}
+
 /* Numbers of double precision that hidden_outputs works in. */
 int64_t scne_layer_space(int64_t n_columns, int64_t n_ramps, int64_t n_nodes, int64_t n_outputs)
 {
-    return TILE * (2 * n_columns + n_ramps + n_nodes + n_outputs);
+    return TILE * (2 * n_columns + n_ramps + n_nodes + n_outputs) + 8;
 }
 
 void scne_hidden_outputs(const struct layer_task *task, int64_t width)
@@ -61,4 +73,40 @@ void scne_shapley_values(const struct shapley_task *task, int64_t width)
     if (width == 8) { shapley_values_8(task); return; }
 #endif
     shapley_values_4(task);
+}
+
+void scne_features(const struct features_task *task, int64_t width)
+{
+#if defined(__x86_64__)
+    if (width == 16) { features_16(task); return; }
+    if (width == 8) { features_8(task); return; }
+#endif
+    features_4(task);
+}
+
+/* Bytes that add_nodes works in; the last ones are what begins of lines of the cache may cost. */
+int64_t scne_search_space(
+    int64_t n_padded, int64_t n_features, int64_t n_candidates, int64_t n_outputs, int64_t n_blocks, int64_t capacity, int64_t most)
+{
+    int64_t T = n_candidates, q = n_outputs, rows = n_padded * (T + q + 2);
+    int64_t of_pool = T * (n_features + SEARCH_ROWS + q + 1 + capacity + n_blocks);
+    return 8 * (rows + of_pool + 2 * (n_blocks + 1) + 3 * capacity) + SELECTION_SPACE(T, q, most) + 20 * 64;
+}
+
+void scne_add_nodes(struct search_task *task, int64_t width)
+{
+#if defined(__x86_64__)
+    if (width == 16) { add_nodes_16(task); return; }
+    if (width == 8) { add_nodes_8(task); return; }
+#endif
+    add_nodes_4(task);
+}
+
+void scne_add_double_nodes(struct search_task *task, int64_t width)
+{
+#if defined(__x86_64__)
+    if (width == 16) { add_double_nodes_16(task); return; }
+    if (width == 8) { add_double_nodes_8(task); return; }
+#endif
+    add_double_nodes_4(task);
 }

@@ -1,58 +1,10 @@
 /* Outputs of a hidden layer in double precision, from columns: ramps are made for some rows at a time, in the cache, and of
    every node only the weights that are not zero are looked at. A row's outputs do not depend on the rows beside it. */
+#define DOUBLE
+#include "vectors.h"
+#include "activations.h"
 #include "layer.h"
 #include "shared.h"
-
-#include <string.h>
-
-#if WIDTH == 16
-#define LANES 8
-#elif WIDTH == 8
-#define LANES 4
-#else
-#define LANES 2
-#endif
-typedef double real;
-typedef int64_t whole;
-#include "vectors.h"
-
-/* exp(y) - 1 and 2^n for y = n log(2) + r, |r| <= log(2) / 2, with |y| <= 700; the relative error is some units of the
-   last place, near zero too: n is zero there, and the series has no constant term. */
-static inline vec exp_less_one(vec y)
-{
-    vec shifted = y * 1.4426950408889634 + 6755399441055744.0;
-    vec n = shifted - 6755399441055744.0;
-    vec r = (y - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-    vec p = all(1.0 / 6227020800.0);
-    p = p * r + 1.0 / 479001600.0;
-    p = p * r + 1.0 / 39916800.0;
-    p = p * r + 1.0 / 3628800.0;
-    p = p * r + 1.0 / 362880.0;
-    p = p * r + 1.0 / 40320.0;
-    p = p * r + 1.0 / 5040.0;
-    p = p * r + 1.0 / 720.0;
-    p = p * r + 1.0 / 120.0;
-    p = p * r + 1.0 / 24.0;
-    p = p * r + 1.0 / 6.0;
-    p = p * r + 0.5;
-    p = (p * r) * r + r;
-    /* The low bits of `shifted` are n. */
-    vec power = (vec)(((ints)shifted + 1023) << 52);
-    return p * power + (power - 1.0);
-}
-
-static inline vec tanh_of(vec x)
-{
-    ints sign = (ints)x & (ints)all(-0.0);
-    vec e = exp_less_one(2.0 * least((vec)((ints)x ^ sign), all(20.0)));
-    return (vec)((ints)(e / (e + 2.0)) | sign);
-}
-
-/* 1 / (1 + exp(-x)), as precise in its lower tail. */
-static inline vec logistic_of(vec x)
-{
-    return 1.0 / (2.0 + exp_less_one(largest(least(-x, all(700.0)), all(-40.0))));
-}
 
 /* Features (c + k, TILE) of some rows; those beyond the last row, up to a whole vector, are zero. */
 static void fill(const struct layer_task *t, int64_t from, int64_t n, int64_t vectors, double *x)
@@ -73,61 +25,25 @@ static void fill(const struct layer_task *t, int64_t from, int64_t n, int64_t ve
     }
 }
 
-/* Vectors of rows that are summed up at a time, of nodes that go together. */
-#define VECTORS_OF_ONE 4
-#define VECTORS_OF_FOUR 2
-
-/* phi(w'x + b) of `nodes` nodes on the same features, for `vectors` vectors of rows; both are constants where it is used. */
+/* phi(w'x + b) of all nodes (L, TILE), for `vectors` vectors of rows from the r-th on; a constant where it is used. */
 static inline __attribute__((always_inline)) void some_outputs(
-    const struct layer_task *t, int64_t l, int nodes, const double *x, double *h, int64_t at, int vectors)
+    const struct layer_task *t, const double *x, double *h, int64_t r, int vectors)
 {
-    const int32_t *feature = t->features + t->first[l];
-    int64_t n = t->first[l + 1] - t->first[l];
-    vec sum[NODES_TOGETHER][VECTORS_OF_ONE];
-    for (int m = 0; m < nodes; m++)
-        for (int c = 0; c < vectors; c++) sum[m][c] = all(t->biases[t->order[l + m]]);
-    for (int64_t k = 0; k < n; k++) {
-        const vec *from = (const vec *)(x + (int64_t)feature[k] * TILE) + at;
-        for (int m = 0; m < nodes; m++) {
-            vec by = all(t->weights[t->first[l] + m * n + k]);
-            for (int c = 0; c < vectors; c++) sum[m][c] += by * from[c];
-        }
+    for (int64_t l = 0; l < t->n_nodes; l++)
+        for (int c = 0; c < vectors; c++) ((vec *)(h + l * TILE + r))[c] = all(t->biases[l]);
+    add_features(&t->blocks, t->weights, x + r, TILE, h + r, vectors);
+    for (int64_t l = 0; l < t->n_nodes; l++) {
+        vec *out = (vec *)(h + l * TILE + r);
+        for (int c = 0; c < vectors; c++) out[c] = t->logistic ? logistic_of(-out[c]) : tanh_of(out[c]);
     }
-    for (int m = 0; m < nodes; m++) {
-        vec *to = (vec *)(h + t->order[l + m] * TILE) + at;
-        for (int c = 0; c < vectors; c++) to[c] = t->logistic ? logistic_of(sum[m][c]) : tanh_of(sum[m][c]);
-    }
-}
-
-/* Whether four nodes from l on look at the same features: their weights then follow each other. */
-static int alike(const struct layer_task *t, int64_t l)
-{
-    if (l + NODES_TOGETHER > t->n_nodes) return 0;
-    int64_t n = t->first[l + 1] - t->first[l];
-    for (int m = 1; m < NODES_TOGETHER; m++) {
-        const int32_t *other = t->features + t->first[l + m];
-        if (t->first[l + m + 1] - t->first[l + m] != n) return 0;
-        if (memcmp(t->features + t->first[l], other, n * sizeof(int32_t))) return 0;
-    }
-    return 1;
 }
 
 /* Outputs (L, TILE) of all nodes on the first `vectors` vectors of rows. */
 static void nodes(const struct layer_task *t, const double *x, double *h, int64_t vectors)
 {
-    for (int64_t l = 0; l < t->n_nodes;) {
-        int64_t at = 0;
-        if (alike(t, l)) {
-            for (; at + VECTORS_OF_FOUR <= vectors; at += VECTORS_OF_FOUR)
-                some_outputs(t, l, NODES_TOGETHER, x, h, at, VECTORS_OF_FOUR);
-            for (; at < vectors; at++) some_outputs(t, l, NODES_TOGETHER, x, h, at, 1);
-            l += NODES_TOGETHER;
-            continue;
-        }
-        for (; at + VECTORS_OF_ONE <= vectors; at += VECTORS_OF_ONE) some_outputs(t, l, 1, x, h, at, VECTORS_OF_ONE);
-        for (; at < vectors; at++) some_outputs(t, l, 1, x, h, at, 1);
-        l++;
-    }
+    int64_t at = 0;
+    for (; at + TILE_VECTORS <= vectors; at += TILE_VECTORS) some_outputs(t, x, h, at * LANES, TILE_VECTORS);
+    for (; at < vectors; at++) some_outputs(t, x, h, at * LANES, 1);
 }
 
 /* h (L, TILE) as rows of the hidden outputs (n, L). */
@@ -147,7 +63,8 @@ static void put(const struct layer_task *t, int64_t from, int64_t n, const doubl
 
 void JOINED(hidden_outputs_, WIDTH)(const struct layer_task *t)
 {
-    double *x = t->space, *h = x + (2 * t->n_columns + t->n_ramps) * TILE, *output = h + t->n_nodes * TILE;
+    /* Vectors that begin inside a line of the cache would touch two of them. */
+    double *x = (double *)(((uintptr_t)t->space + 63) / 64 * 64), *h = x + (2 * t->n_columns + t->n_ramps) * TILE, *output = h + t->n_nodes * TILE;
     int64_t q = t->n_outputs;
     for (int64_t from = 0; from < t->n_rows; from += TILE) {
         int64_t n = t->n_rows - from < TILE ? t->n_rows - from : TILE, vectors = (n + LANES - 1) / LANES;

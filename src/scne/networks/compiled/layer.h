@@ -2,6 +2,8 @@
 #ifndef SCNE_LAYER_H
 #define SCNE_LAYER_H
 
+#include "blocks.h"
+
 #include <stdint.h>
 
 struct layer_task {
@@ -12,15 +14,13 @@ struct layer_task {
     const int64_t *sources;  /* (k), the column of each ramp */
     const double *starts;    /* (k), where it begins to rise */
     const double *slopes;    /* (k), two over how far it goes */
-    const int64_t *order;    /* (L), the nodes in the order of their weights */
-    const int64_t *first;    /* (L + 1), where the weights of each of them begin */
-    const int32_t *features; /* of each weight: a column, or c and more for a ramp */
-    const double *weights;
+    const double *weights;   /* of all nodes, block by block: features are columns, and from c on ramps */
     const double *biases;    /* (L) */
     const double *betas;     /* (L, q), or NULL */
     double *hidden;          /* (n, L), or NULL with betas */
     double *outputs;         /* (n, q), to which H beta is added; NULL without betas */
-    double *space;
+    double *space;           /* scne_layer_space numbers */
+    struct feature_blocks blocks;
 };
 
 /* Rows whose features are held at a time. */

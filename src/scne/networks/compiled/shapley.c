@@ -6,15 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#if WIDTH == 16
-#define LANES 8
-#elif WIDTH == 8
-#define LANES 4
-#else
-#define LANES 2
-#endif
-typedef double real;
-typedef int64_t whole;
+#define DOUBLE
 #include "vectors.h"
 
 static const double PI = 3.14159265358979323846;

@@ -1,281 +1,275 @@
 /* Steps of tuning, as `tune_nodes` of ../_tuning.py takes them, for one output or several, with or without weights of rows.
 
-   Compiled once for each width of vectors (WIDTH numbers of single precision); kernels.c chooses. A batch lies feature by
-   feature (d, B), so that a node reads the rows of its own features alone: forward it adds them up, backward it takes
-   their products with the errors. Four nodes on the same features go together, which reads each feature once for four.
-   Sums run in a fixed order: the same processor gives the same bits. */
+   Compiled once for each width of vectors and each precision; kernels.c chooses. A batch lies feature by feature (d, B),
+   so that vectors run over rows. Forward, a few vectors of rows of all nodes stay in the cache until they are outputs;
+   backward, the products of some features with some nodes run over all rows. Both go by blocks of features that the same
+   nodes look at. Sums run in a fixed order: the same processor gives the same bits. */
+#include "vectors.h"
+#include "activations.h"
 #include "tuning.h"
 
 #include <math.h>
-#include <string.h>
 
-#define LANES WIDTH
-typedef float real;
-typedef int32_t whole;
-#include "vectors.h"
+/* The task with its numbers, and where the work space has them. */
+struct steps {
+    const struct tuning_task *task;
+    const real *inputs, *targets, *root_weights;
+    real *weights, *means, *squares;
+    const real *beta;    /* (L, q), the output weights */
+    int64_t B, stride;   /* rows with those that fill up, and from one feature or node to the next */
+    real *x, *h, *error; /* (d, stride), (L, stride), (q, stride) */
+    real *gradient;      /* of all weights */
+    int node_by_node;    /* whether nodes are summed up one by one, with what follows */
+    int64_t *first;      /* (L + 1), where the weights of each node begin */
+    int32_t *place, *at; /* of each weight of a node: where it stands, and where its feature does */
+};
 
-/* x P(x^2) / Q(x^2), relative error below 4e-7; beyond 9.02 the value is 1 in single precision. */
-static inline vec tanh_of(vec x)
+/* Nodes one by one need no memory for sums, blocks load each feature once for several nodes. With fewer features in a
+   block than these, and all of some rows in the nearest cache, the former take 0.88 of the time (20 columns of 2). */
+#define FEW_FEATURES 4
+#define NEAREST_BYTES 32768
+
+/* The weights of each node, for nodes that are summed up one by one. */
+static void list_weights(struct steps *s)
 {
-    x = largest(least(x, all(9.02f)), all(-9.02f));
-    vec t = x * x;
-    vec p = (((all(1.33190943e-08f) * t + 2.05835029e-05f) * t + 3.49403612e-03f) * t + 1.33797193e-01f) * t + 9.99999979e-01f;
-    vec q = (((all(7.76203018e-07f) * t + 3.28309522e-04f) * t + 2.58710794e-02f) * t + 4.67130346e-01f) * t + 1.0f;
-    return largest(least(x * p / q, all(1.0f)), all(-1.0f));
-}
-
-/* 1 / (1 + exp(x)), as precise in its lower tail. exp(x) = 2^n e^r with |r| <= log(2) / 2. */
-static inline vec logistic_of(vec x)
-{
-    x = largest(least(x, all(87.0f)), all(-87.0f));
-    vec shifted = x * 1.44269504f + 12582912.0f;
-    ints n = (ints)shifted - 0x4B400000;
-    vec k = shifted - 12582912.0f;
-    vec r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
-    vec e = (((((all(1.0f / 720) * r + 1.0f / 120) * r + 1.0f / 24) * r + 1.0f / 6) * r + 0.5f) * r + 1.0f) * r + 1.0f;
-    e = e * (vec)((n + 127) << 23);
-    return 1.0f / (1.0f + e);
-}
-
-/* Vectors of rows that are summed up at a time: of one node, and of each of four. */
-#define VECTORS_OF_ONE 8
-#define VECTORS_OF_FOUR 4
-
-/* z = sum_k w_k x_k over the features of one node, from row `r` on. */
-static void add_features(const float *x, int64_t B, const int32_t *feature, const float *w, int64_t n, float *z)
-{
-    int64_t r = 0;
-    for (; r + VECTORS_OF_ONE * WIDTH <= B; r += VECTORS_OF_ONE * WIDTH) {
-        vec sum[VECTORS_OF_ONE];
-        for (int c = 0; c < VECTORS_OF_ONE; c++) sum[c] = all(0.0f);
-        for (int64_t k = 0; k < n; k++) {
-            const vec *from = (const vec *)(x + feature[k] * B + r);
-            vec by = all(w[k]);
-            for (int c = 0; c < VECTORS_OF_ONE; c++) sum[c] += by * from[c];
-        }
-        for (int c = 0; c < VECTORS_OF_ONE; c++) ((vec *)(z + r))[c] = sum[c];
-    }
-    for (; r < B; r += WIDTH) {
-        vec sum = all(0.0f);
-        for (int64_t k = 0; k < n; k++) sum += all(w[k]) * *(const vec *)(x + feature[k] * B + r);
-        *(vec *)(z + r) = sum;
-    }
-}
-
-/* The same for four nodes on the same features. */
-static void add_features_of_four(
-    const float *x, int64_t B, const int32_t *feature, const float *const w[NODES_TOGETHER], int64_t n, float *z)
-{
-    int64_t r = 0;
-    for (; r + VECTORS_OF_FOUR * WIDTH <= B; r += VECTORS_OF_FOUR * WIDTH) {
-        vec sum[NODES_TOGETHER][VECTORS_OF_FOUR];
-        for (int m = 0; m < NODES_TOGETHER; m++)
-            for (int c = 0; c < VECTORS_OF_FOUR; c++) sum[m][c] = all(0.0f);
-        for (int64_t k = 0; k < n; k++) {
-            const vec *from = (const vec *)(x + feature[k] * B + r);
-            for (int m = 0; m < NODES_TOGETHER; m++) {
-                vec by = all(w[m][k]);
-                for (int c = 0; c < VECTORS_OF_FOUR; c++) sum[m][c] += by * from[c];
+    const struct feature_blocks *blocks = &s->task->blocks;
+    int64_t L = s->task->n_nodes, n_pairs = blocks->first_node[blocks->n_blocks];
+    int64_t bytes = s->task->n_features * TILE_VECTORS * LANES * (int64_t)sizeof(real);
+    s->node_by_node = blocks->first_weight[blocks->n_blocks] < FEW_FEATURES * n_pairs && bytes <= NEAREST_BYTES;
+    if (!s->node_by_node) return;
+    memset(s->first, 0, sizeof(int64_t) * (L + 1));
+    for (int fills = 0; fills < 2; fills++) {
+        for (int64_t b = 0; b < blocks->n_blocks; b++) {
+            int64_t n = blocks->first_feature[b + 1] - blocks->first_feature[b], from = blocks->first_node[b];
+            for (int64_t m = from; m < blocks->first_node[b + 1]; m++) {
+                int64_t *end = s->first + blocks->nodes[m] + 1;
+                for (int64_t k = 0; k < n; k++, ++*end) {
+                    if (!fills) continue;
+                    s->place[*end] = blocks->first_weight[b] + (m - from) * n + k;
+                    s->at[*end] = blocks->features[blocks->first_feature[b] + k] * s->stride;
+                }
             }
         }
-        for (int m = 0; m < NODES_TOGETHER; m++)
-            for (int c = 0; c < VECTORS_OF_FOUR; c++) ((vec *)(z + m * B + r))[c] = sum[m][c];
-    }
-    for (; r < B; r += WIDTH)
-        for (int m = 0; m < NODES_TOGETHER; m++) {
-            vec sum = all(0.0f);
-            for (int64_t k = 0; k < n; k++) sum += all(w[m][k]) * *(const vec *)(x + feature[k] * B + r);
-            *(vec *)(z + m * B + r) = sum;
+        /* Counts become beginnings, which the second round moves on to the ends. */
+        int64_t begins = 0;
+        for (int64_t l = 0; l < L && !fills; l++) {
+            int64_t n = s->first[l + 1];
+            s->first[l + 1] = begins;
+            begins += n;
         }
-}
-
-/* a'b over the rows. */
-static float product(const float *a, const float *b, int64_t B)
-{
-    vec sum = all(0.0f);
-    for (int64_t r = 0; r < B; r += WIDTH) sum += *(const vec *)(a + r) * *(const vec *)(b + r);
-    return total(sum);
-}
-
-/* Products of the rows of up to WIDTH features with b: `some` of them are computed, `used` kept. */
-static inline __attribute__((always_inline)) void some_products(
-    const float *x, int64_t B, const int32_t *feature, int some, int64_t used, const float *b, float *gradient)
-{
-    vec s[WIDTH];
-    const float *from[WIDTH];
-    for (int i = 0; i < WIDTH; i++) s[i] = all(0.0f);
-    for (int i = 0; i < some; i++) from[i] = x + feature[i < used ? i : 0] * B;
-    for (int64_t r = 0; r < B; r += WIDTH) {
-        vec by = *(const vec *)(b + r);
-        for (int i = 0; i < some; i++) s[i] += by * *(const vec *)(from[i] + r);
-    }
-    vec sum = totals(s);
-    memcpy(gradient, &sum, used * sizeof(float));
-}
-
-static void products(const float *x, int64_t B, const int32_t *feature, int64_t n, const float *b, float *gradient)
-{
-    int64_t k = 0;
-    for (; k + WIDTH <= n; k += WIDTH) some_products(x, B, feature + k, WIDTH, WIDTH, b, gradient + k);
-    if (n - k > WIDTH / 2) some_products(x, B, feature + k, WIDTH, n - k, b, gradient + k);
-    else if (n - k > WIDTH / 4) some_products(x, B, feature + k, WIDTH / 2, n - k, b, gradient + k);
-    else if (n > k) some_products(x, B, feature + k, WIDTH / 4, n - k, b, gradient + k);
-}
-
-#define FEATURES_OF_FOUR (WIDTH / NODES_TOGETHER)
-static void products_of_four(
-    const float *x, int64_t B, const int32_t *feature, int64_t n, const float *b, float *const gradient[NODES_TOGETHER])
-{
-    for (int64_t k = 0; k < n; k += FEATURES_OF_FOUR) {
-        int used = n - k < FEATURES_OF_FOUR ? n - k : FEATURES_OF_FOUR;
-        vec s[WIDTH];
-        const float *from[FEATURES_OF_FOUR];
-        for (int i = 0; i < FEATURES_OF_FOUR; i++) from[i] = x + feature[i < used ? k + i : k] * B;
-        for (int i = 0; i < WIDTH; i++) s[i] = all(0.0f);
-        for (int64_t r = 0; r < B; r += WIDTH)
-            for (int i = 0; i < FEATURES_OF_FOUR; i++) {
-                vec value = *(const vec *)(from[i] + r);
-                for (int m = 0; m < NODES_TOGETHER; m++) s[m * FEATURES_OF_FOUR + i] += value * *(const vec *)(b + m * B + r);
-            }
-        vec sum = totals(s);
-        for (int m = 0; m < NODES_TOGETHER; m++) memcpy(gradient[m] + k, (float *)&sum + m * FEATURES_OF_FOUR, used * sizeof(float));
     }
 }
 
 /* The rows of a batch, feature by feature. */
-static void gather(const struct tuning_task *t, const int64_t *places, int64_t B, float *x)
+static void gather(const struct steps *s, const int64_t *places)
 {
-    int64_t d = t->n_features, n = t->n_batch, whole = d < WIDTH ? 0 : n / WIDTH * WIDTH;
-    for (int64_t r = 0; r < whole; r += WIDTH) {
-        const float *from[WIDTH];
-        for (int i = 0; i < WIDTH; i++) from[i] = t->inputs + places[r + i] * d;
-        for (int64_t first = 0; first < d; first += WIDTH) {
-            int64_t k = first + WIDTH > d ? d - WIDTH : first;
-            vec s[WIDTH];
-            for (int i = 0; i < WIDTH; i++) s[i] = *(const vec *)(from[i] + k);
-            transpose(s);
-            for (int i = 0; i < WIDTH; i++) *(vec *)(x + (k + i) * B + r) = s[i];
+    int64_t d = s->task->n_features, n = s->task->n_batch, whole_rows = d < LANES ? 0 : n / LANES * LANES;
+    for (int64_t r = 0; r < whole_rows; r += LANES) {
+        const real *from[LANES];
+        for (int i = 0; i < LANES; i++) from[i] = s->inputs + places[r + i] * d;
+        for (int64_t first = 0; first < d; first += LANES) {
+            int64_t k = first + LANES > d ? d - LANES : first;
+            vec square[LANES];
+            for (int i = 0; i < LANES; i++) square[i] = *(const vec *)(from[i] + k);
+            transpose(square);
+            for (int i = 0; i < LANES; i++) *(vec *)(s->x + (k + i) * s->stride + r) = square[i];
         }
     }
-    for (int64_t r = whole; r < n; r++) {
-        const float *from = t->inputs + places[r] * d;
-        for (int64_t k = 0; k < d; k++) x[k * B + r] = from[k];
+    for (int64_t r = whole_rows; r < n; r++) {
+        const real *from = s->inputs + places[r] * d;
+        for (int64_t k = 0; k < d; k++) s->x[k * s->stride + r] = from[k];
     }
 }
 
-/* Whether four nodes from l on look at the same features. */
-static int alike(const struct tuning_task *t, int64_t l)
+/* h = phi(x'w) of all nodes and the outputs, for `vectors` vectors of rows from the r-th on. */
+static inline __attribute__((always_inline)) void forward_rows(const struct steps *s, int64_t r, int vectors)
 {
-    if (l + NODES_TOGETHER > t->n_nodes) return 0;
-    int64_t n = t->first[l + 1] - t->first[l];
-    for (int m = 1; m < NODES_TOGETHER; m++) {
-        if (t->first[l + m + 1] - t->first[l + m] != n) return 0;
-        if (memcmp(t->features + t->first[l], t->features + t->first[l + m], n * sizeof(int32_t))) return 0;
-    }
-    return 1;
-}
-
-/* h = phi(x'w) of all nodes, (L, B), and the outputs (q, B). */
-static void forward(const struct tuning_task *t, int64_t B, const float *x, const float *beta, float *h, float *output)
-{
+    const struct tuning_task *t = s->task;
     int64_t q = t->n_outputs;
-    memset(output, 0, sizeof(float) * q * B);
-    for (int64_t l = 0, next; l < t->n_nodes; l = next) {
-        const int32_t *feature = t->features + t->first[l];
-        int64_t n = t->first[l + 1] - t->first[l];
-        if (alike(t, l)) {
-            const float *w[NODES_TOGETHER];
-            for (int m = 0; m < NODES_TOGETHER; m++) w[m] = t->weights + t->first[l + m];
-            add_features_of_four(x, B, feature, w, n, h + l * B);
-            next = l + NODES_TOGETHER;
-        } else {
-            add_features(x, B, feature, t->weights + t->first[l], n, h + l * B);
-            next = l + 1;
-        }
-        for (int64_t m = l; m < next; m++) {
-            vec *out = (vec *)(h + m * B);
-            for (int64_t r = 0; r < B / WIDTH; r++) out[r] = t->logistic ? logistic_of(out[r]) : tanh_of(out[r]);
-            for (int64_t j = 0; j < q; j++) {
-                vec by = all(beta[m * q + j]), *to = (vec *)(output + j * B);
-                for (int64_t r = 0; r < B / WIDTH; r++) to[r] += by * out[r];
+    if (!s->node_by_node) {
+        for (int64_t l = 0; l < t->n_nodes; l++)
+            for (int c = 0; c < vectors; c++) ((vec *)(s->h + l * s->stride + r))[c] = all(0);
+        add_features(&t->blocks, s->weights, s->x + r, s->stride, s->h + r, vectors);
+    }
+    for (int64_t l = 0; l < t->n_nodes; l++) {
+        vec *out = (vec *)(s->h + l * s->stride + r);
+        if (s->node_by_node) {
+            vec sum[TILE_VECTORS];
+            for (int c = 0; c < vectors; c++) sum[c] = all(0);
+            for (int64_t k = s->first[l]; k < s->first[l + 1]; k++) {
+                vec by = all(s->weights[s->place[k]]);
+                for (int c = 0; c < vectors; c++) sum[c] += by * ((const vec *)(s->x + s->at[k] + r))[c];
             }
+            for (int c = 0; c < vectors; c++) out[c] = sum[c];
+        }
+        activate(out, vectors, t->logistic);
+        for (int64_t j = 0; j < q; j++) {
+            vec by = all(s->beta[l * q + j]), *to = (vec *)(s->error + j * s->stride + r);
+            for (int c = 0; c < vectors; c++) to[c] += by * out[c];
         }
     }
+}
+
+static void forward(const struct steps *s)
+{
+    int64_t r = 0;
+    memset(s->error, 0, sizeof(real) * s->task->n_outputs * s->stride);
+    for (; r + TILE_VECTORS * LANES <= s->B; r += TILE_VECTORS * LANES) forward_rows(s, r, TILE_VECTORS);
+    for (; r < s->B; r += LANES) forward_rows(s, r, 1);
 }
 
 /* Outputs become the gradient of the loss: 2 (f - y) over the rows, times their weights; rows that only fill up get zero. */
-static void errors(const struct tuning_task *t, int64_t B, const int64_t *places, float *output)
+static void errors(const struct steps *s, const int64_t *places)
 {
-    int64_t q = t->n_outputs;
-    for (int64_t r = 0; r < B; r++)
-        for (int64_t j = 0; j < q; j++) {
-            float *error = output + j * B + r;
-            if (r >= t->n_batch) {
-                *error = 0.0f;
-                continue;
-            }
-            float root = t->root_weights ? t->root_weights[places[r]] : 1.0f;
-            *error = (*error * root - t->targets[places[r] * q + j]) * root * t->scale;
+    int64_t q = s->task->n_outputs, n = s->task->n_batch;
+    real scale = s->task->scale;
+    for (int64_t j = 0; j < q; j++) {
+        real *error = s->error + j * s->stride;
+        for (int64_t r = 0; r < n; r++) {
+            real root = s->root_weights ? s->root_weights[places[r]] : 1;
+            error[r] = (error[r] * root - s->targets[places[r] * q + j]) * root * scale;
         }
-}
-
-/* The gradients of all weights; b is space for four nodes. */
-static void backward(const struct tuning_task *t, int64_t B, const float *x, const float *h, const float *error,
-    const float *beta, float *b, float *gradient)
-{
-    int64_t q = t->n_outputs, n_inner = t->first[t->n_nodes];
-    for (int64_t l = 0, next; l < t->n_nodes; l = next) {
-        const int32_t *feature = t->features + t->first[l];
-        int64_t n = t->first[l + 1] - t->first[l];
-        int four = alike(t, l);
-        next = l + (four ? NODES_TOGETHER : 1);
-        for (int64_t m = l; m < next; m++) {
-            const vec *out = (const vec *)(h + m * B);
-            vec *back = (vec *)(b + (m - l) * B);
-            for (int64_t r = 0; r < B / WIDTH; r++) {
-                vec sum = all(0.0f), value = out[r];
-                for (int64_t j = 0; j < q; j++) sum += all(beta[m * q + j]) * ((const vec *)(error + j * B))[r];
-                back[r] = sum * (t->logistic ? value * (value - 1.0f) : 1.0f - value * value);
-            }
-            for (int64_t j = 0; j < q; j++) gradient[n_inner + m * q + j] = product(h + m * B, error + j * B, B);
-        }
-        if (four) {
-            float *to[NODES_TOGETHER];
-            for (int m = 0; m < NODES_TOGETHER; m++) to[m] = gradient + t->first[l + m];
-            products_of_four(x, B, feature, n, b, to);
-        } else
-            products(x, B, feature, n, b, gradient + t->first[l]);
+        for (int64_t r = n; r < s->B; r++) error[r] = 0;
     }
 }
 
-/* A step of Adam on some of the weights. */
-static void move(const struct tuning_task *t, int64_t step, int64_t from, int64_t to, float rate, const float *gradient)
+/* h'e of a node; with `last` h then becomes the gradient of its argument, for the error e of its only output. */
+static inline __attribute__((always_inline)) real product_with_error(
+    vec *h, const vec *error, int64_t n, int last, real beta, int64_t logistic)
 {
-    float *restrict w = t->weights, *restrict mean = t->means, *restrict square = t->squares;
-    const float *restrict g = gradient;
-    float new_mean = 1.0f - t->mean_decay, new_square = 1.0f - t->square_decay, root = t->roots[step];
-    float by = t->moves[step] * rate, tiny = t->no_division_by_zero;
+    /* Several sums, as each addition waits for the one before it. */
+    vec sum[4] = {all(0), all(0), all(0), all(0)};
+    for (int64_t r = 0; r < n; r += 4)
+        for (int c = 0; c < 4 && r + c < n; c++) {
+            vec value = h[r + c], e = error[r + c];
+            sum[c] += value * e;
+            if (last) h[r + c] = all(beta) * e * (logistic ? value * (value - 1) : 1 - value * value);
+        }
+    return total((sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+
+/* The gradients of the output weights; then h becomes that of the arguments of phi. */
+static void back_through_nodes(const struct steps *s)
+{
+    const struct tuning_task *t = s->task;
+    int64_t q = t->n_outputs, n = s->B / LANES;
+    real *gradient = s->gradient + t->blocks.first_weight[t->blocks.n_blocks];
+    for (int64_t l = 0; l < t->n_nodes; l++) {
+        vec *h = (vec *)(s->h + l * s->stride);
+        if (q == 1) {
+            const vec *error = (const vec *)s->error;
+            gradient[l] = t->logistic ? product_with_error(h, error, n, 1, s->beta[l], 1)
+                                      : product_with_error(h, error, n, 1, s->beta[l], 0);
+            continue;
+        }
+        for (int64_t j = 0; j < q; j++)
+            gradient[l * q + j] = product_with_error(h, (const vec *)(s->error + j * s->stride), n, 0, 0, 0);
+        for (int64_t r = 0; r < n; r++) {
+            vec sum = all(0), value = h[r];
+            for (int64_t j = 0; j < q; j++) sum += all(s->beta[l * q + j]) * ((const vec *)(s->error + j * s->stride))[r];
+            h[r] = sum * (t->logistic ? value * (value - 1) : 1 - value * value);
+        }
+    }
+}
+
+/* Products over the rows of `features` features with LANES / features nodes, of which `used` are kept: `features` is a
+   constant where it is used. The gradients of a node are `n` apart. */
+static inline __attribute__((always_inline)) void some_products(
+    const struct steps *s, const int32_t *feature, int features, const int32_t *node, int64_t used, int64_t n, real *gradient)
+{
+    const int nodes = LANES / features;
+    const real *x[LANES], *b[LANES];
+    vec sums[LANES];
+    for (int i = 0; i < features; i++) x[i] = s->x + feature[i] * s->stride;
+    for (int m = 0; m < nodes; m++) b[m] = s->h + node[m < used ? m : 0] * s->stride;
+    for (int i = 0; i < LANES; i++) sums[i] = all(0);
+    for (int64_t r = 0; r < s->B; r += LANES)
+        for (int i = 0; i < features; i++) {
+            vec value = *(const vec *)(x[i] + r);
+            for (int m = 0; m < nodes; m++) sums[m * features + i] += value * *(const vec *)(b[m] + r);
+        }
+    vec sum = totals(sums);
+    for (int m = 0; m < nodes && m < used; m++)
+        for (int i = 0; i < features; i++) gradient[m * n + i] = sum[m * features + i];
+}
+
+/* Features that go together out of n that are left: numbers of which LANES leaves little over. */
+static inline int together(int64_t n)
+{
+    if (LANES == 16) return n % 4 == 0 ? 4 : n == 5 || n > 7 ? 5 : n > 3 ? 3 : n;
+    if (LANES == 2) return n > 1 ? 2 : 1;
+    return n > 3 ? 4 : n > 1 ? 2 : 1;
+}
+
+static void back_through_features(const struct steps *s)
+{
+    const struct feature_blocks *blocks = &s->task->blocks;
+    for (int64_t b = 0; b < blocks->n_blocks; b++) {
+        const int32_t *feature = blocks->features + blocks->first_feature[b], *nodes = blocks->nodes + blocks->first_node[b];
+        int64_t n = blocks->first_feature[b + 1] - blocks->first_feature[b];
+        int64_t n_nodes = blocks->first_node[b + 1] - blocks->first_node[b];
+        for (int64_t k = 0; k < n;) {
+            int some = together(n - k);
+            for (int64_t m = 0; m < n_nodes; m += LANES / some) {
+                real *gradient = s->gradient + blocks->first_weight[b] + m * n + k;
+                if (some == 1) some_products(s, feature + k, 1, nodes + m, n_nodes - m, n, gradient);
+                else if (some == 2) some_products(s, feature + k, 2, nodes + m, n_nodes - m, n, gradient);
+                else if (some == 3) some_products(s, feature + k, 3, nodes + m, n_nodes - m, n, gradient);
+                else if (some == 4) some_products(s, feature + k, 4, nodes + m, n_nodes - m, n, gradient);
+                else some_products(s, feature + k, 5, nodes + m, n_nodes - m, n, gradient);
+            }
+            k += some;
+        }
+    }
+}
+
+#ifdef DOUBLE
+#define ROOT sqrt
+#else
+#define ROOT sqrtf
+#endif
+
+/* A step of Adam on some of the weights. */
+static void move(const struct steps *s, int64_t step, int64_t from, int64_t to, real rate)
+{
+    const struct tuning_task *t = s->task;
+    real *restrict w = s->weights, *restrict mean = s->means, *restrict square = s->squares;
+    const real *restrict g = s->gradient;
+    real new_mean = 1 - t->mean_decay, new_square = 1 - t->square_decay, root = t->roots[step];
+    real by = t->moves[step] * rate, tiny = t->no_division_by_zero;
     for (int64_t k = from; k < to; k++) {
         mean[k] += (g[k] - mean[k]) * new_mean;
         square[k] += (g[k] * g[k] - square[k]) * new_square;
-        w[k] -= mean[k] / (sqrtf(square[k]) * root + tiny) * by;
+        w[k] -= mean[k] / (ROOT(square[k]) * root + tiny) * by;
     }
 }
 
+#ifdef DOUBLE
+void JOINED(take_double_steps_, WIDTH)(const struct tuning_task *t)
+#else
 void JOINED(take_steps_, WIDTH)(const struct tuning_task *t)
+#endif
 {
-    int64_t B = PADDED(t->n_batch), n_inner = t->first[t->n_nodes], n_all = n_inner + t->n_nodes * t->n_outputs;
-    float *x = t->space, *h = x + t->n_features * B, *error = h + t->n_nodes * B;
-    float *b = error + t->n_outputs * B, *gradient = b + NODES_TOGETHER * B;
-    const float *beta = t->weights + n_inner;
-    memset(x, 0, sizeof(float) * t->n_features * B);
+    int64_t n_inner = t->blocks.first_weight[t->blocks.n_blocks], n_all = n_inner + t->n_nodes * t->n_outputs;
+    struct steps s = {t, t->inputs, t->targets, t->root_weights, t->weights, t->means, t->squares};
+    s.beta = s.weights + n_inner;
+    s.B = PADDED(t->n_batch), s.stride = STRIDE(t->n_batch);
+    /* Vectors that begin inside a line of the cache would touch two of them. */
+    s.x = (real *)(((uintptr_t)t->space + 63) / 64 * 64);
+    s.h = s.x + t->n_features * s.stride, s.error = s.h + t->n_nodes * s.stride;
+    s.gradient = s.error + t->n_outputs * s.stride;
+    s.first = (int64_t *)(((uintptr_t)(s.gradient + n_all) + 63) / 64 * 64);
+    s.place = (int32_t *)(s.first + t->n_nodes + 1), s.at = s.place + n_inner;
+    list_weights(&s);
+    if (t->gathers) memset(s.x, 0, sizeof(real) * t->n_features * s.stride);
     for (int64_t step = 0; step < t->n_steps; step++) {
         const int64_t *places = t->places + step * t->n_batch;
-        gather(t, places, B, x);
-        forward(t, B, x, beta, h, error);
-        errors(t, B, places, error);
-        backward(t, B, x, h, error, beta, b, gradient);
-        move(t, step, 0, n_inner, t->input_rate, gradient);
-        move(t, step, n_inner, n_all, t->output_rate, gradient);
+        if (t->gathers) gather(&s, places);
+        forward(&s);
+        errors(&s, places);
+        back_through_nodes(&s);
+        back_through_features(&s);
+        move(&s, step, 0, n_inner, t->input_rate);
+        move(&s, step, n_inner, n_all, t->output_rate);
     }
 }

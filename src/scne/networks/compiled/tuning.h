@@ -2,32 +2,39 @@
 #ifndef SCNE_TUNING_H
 #define SCNE_TUNING_H
 
+#include "blocks.h"
 #include "shared.h"
 
 #include <stdint.h>
 
+/* Numbers are of single or of double precision, as the kernel is. */
 struct tuning_task {
     int64_t n_batch, n_features, n_nodes, n_outputs, n_steps;
-    int64_t logistic;          /* 1 / (1 + exp(z)) in place of tanh(z) */
-    const float *inputs;       /* (n, d + 1), the last feature is one */
-    const float *targets;      /* (n, q), times the root weights */
-    const float *root_weights; /* (n), or NULL */
-    const int64_t *places;     /* (n_steps, n_batch), the rows of each step */
-    const int64_t *first;      /* (L + 1), where the weights of each node begin */
-    const int32_t *features;   /* of each weight */
-    float *weights;            /* of all nodes, then the output weights (L, q) */
-    float *means, *squares;    /* Adam's running means of their gradients */
-    const float *moves;        /* of each step: the share of the rates, with the correction of the means */
-    const float *roots;        /* of each step: the correction of the root mean squares */
-    float *space;              /* n_space numbers */
-    float scale, input_rate, output_rate, mean_decay, square_decay, no_division_by_zero;
+    int64_t logistic;         /* 1 / (1 + exp(z)) in place of tanh(z) */
+    int64_t gathers;          /* 0 where every batch is all rows and lies in the space already */
+    const void *inputs;       /* (n, d + 1), the last feature is one */
+    const void *targets;      /* (n, q), times the root weights */
+    const void *root_weights; /* (n), or NULL */
+    const int64_t *places;    /* (n_steps, n_batch), the rows of each step */
+    void *weights;            /* of all nodes, block by block, then the output weights (L, q) */
+    void *means, *squares;    /* Adam's running means of their gradients */
+    const double *moves;      /* of each step: the share of the rates, with the correction of the means */
+    const double *roots;      /* of each step: the correction of the root mean squares */
+    void *space;              /* scne_space numbers */
+    double scale, input_rate, output_rate, mean_decay, square_decay, no_division_by_zero;
+    struct feature_blocks blocks;
 };
 
-/* Rows of a batch are filled up with zeros to whole vectors of the widest kind. */
+/* Rows of a batch are filled up with zeros to whole vectors of the widest kind. Features and nodes stand a line of the
+   cache further apart: at a power of two they would fall on the same few lines. */
 #define PADDED(n) (((n) + 15) / 16 * 16)
+#define STRIDE(n) (PADDED(n) + 16)
 
 void take_steps_4(const struct tuning_task *task);
 void take_steps_8(const struct tuning_task *task);
 void take_steps_16(const struct tuning_task *task);
+void take_double_steps_4(const struct tuning_task *task);
+void take_double_steps_8(const struct tuning_task *task);
+void take_double_steps_16(const struct tuning_task *task);
 
 #endif

@@ -1,11 +1,42 @@
-/* Vectors of LANES numbers of a type `real`; `whole` is the integer of its size. Include it once those are defined. */
+/* Vectors as wide as WIDTH numbers of single precision: LANES numbers of a type `real`, which is double if DOUBLE is
+   defined; `whole` is the integer of its size. */
+#include <stdint.h>
+#include <string.h>
+
+#ifdef DOUBLE
+#define LANES (WIDTH / 2)
+typedef double real;
+typedef int64_t whole;
+#else
+#define LANES WIDTH
+typedef float real;
+typedef int32_t whole;
+#endif
 typedef real vec __attribute__((vector_size(LANES * sizeof(real)), aligned(sizeof(real))));
 typedef whole ints __attribute__((vector_size(LANES * sizeof(whole))));
 
 static inline vec all(real x) { return x - (vec){0}; }
-static inline vec chosen(ints mask, vec a, vec b) { return (vec)((mask & (ints)a) | (~mask & (ints)b)); }
+static inline __attribute__((unused)) vec chosen(ints mask, vec a, vec b) { return (vec)((mask & (ints)a) | (~mask & (ints)b)); }
+
+/* Compilers do not see a minimum in `chosen`, which takes four instructions: an activation takes a quarter less this way. */
+#if WIDTH == 16 && defined(DOUBLE)
+#define OF_PROCESSOR(name) (vec)_mm512_##name##_pd((__m512d)a, (__m512d)b)
+#elif WIDTH == 16
+#define OF_PROCESSOR(name) (vec)_mm512_##name##_ps((__m512)a, (__m512)b)
+#elif WIDTH == 8 && defined(DOUBLE)
+#define OF_PROCESSOR(name) (vec)_mm256_##name##_pd((__m256d)a, (__m256d)b)
+#elif WIDTH == 8
+#define OF_PROCESSOR(name) (vec)_mm256_##name##_ps((__m256)a, (__m256)b)
+#endif
+
+#ifdef OF_PROCESSOR
+#include <immintrin.h>
+static inline vec least(vec a, vec b) { return OF_PROCESSOR(min); }
+static inline vec largest(vec a, vec b) { return OF_PROCESSOR(max); }
+#else
 static inline vec least(vec a, vec b) { return chosen(a < b, a, b); }
 static inline vec largest(vec a, vec b) { return chosen(a > b, a, b); }
+#endif
 
 static inline __attribute__((unused)) real total(vec a)
 {
