@@ -15,7 +15,7 @@ from scne.estimators import CheckpointError, load_model, networks_of
 from scne.estimators._effort import STEPS
 
 # Effort, networks, nodes of each and rounds of tuning, as docs/effort.md has them.
-LADDER = [(1, 2, 30, 3), (2, 4, 60, 5), (3, 8, 100, 10), (4, 16, 150, 20), (5, 24, 200, 40)]
+LADDER = [(1, 2, 30, 2), (2, 4, 60, 4), (3, 12, 100, 10), (4, 16, 150, 15), (5, 24, 200, 30)]
 NO_STEPS = [0, 6, -1, True, 1.0, 3.0, "3", "high", None, np.nan, [3]]
 both = pytest.mark.parametrize("cls", [SCNERegressor, SCNEClassifier])
 
@@ -93,14 +93,14 @@ def test_a_classifier_hands_it_to_its_regressor():
 
 def test_the_default_number_is_the_same_wherever_rows_live(tmp_path):
     """Arrays, files whose rows nobody has counted, Dask; networks that are drawn, because they are many."""
-    da, networks = pytest.importorskip("dask.array"), 8
+    da, networks = pytest.importorskip("dask.array"), 12
     X, y = rows()
     model = SCNERegressor(RVFLRegressor(3), random_state=0)
     assert len(model.fit(X, y).members_) == networks
     assert len(SCNEClassifier(RVFLRegressor(3), random_state=0).fit(X, y > 0).regressor_.members_) == networks
     pd.DataFrame(X, columns=list("abc")).assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
     files = open_rows(tmp_path / "rows.csv", target="y")
-    assert model._memory_plan(files, 1).most.n_networks == 8
+    assert model._memory_plan(files, 1).most.n_networks == networks
     assert len(model.fit(files).members_) == networks
     assert len(model.fit(da.from_array(X, chunks=(700, 3)), da.from_array(y, chunks=700)).members_) == networks
     # All rows count, not those of the search.
@@ -146,10 +146,10 @@ def test_another_effort_is_another_fit(tmp_path):
 @pytest.mark.parametrize(
     ("options", "networks", "nodes", "epochs"),
     [
-        ((), 2, 30, 3),
-        (("--networks", "3"), 3, 30, 3),
+        ((), 2, 30, 2),
+        (("--networks", "3"), 3, 30, 2),
         (("--nodes", "4", "--tuning", "0"), 2, 4, 0),
-        (("--effort", "3", "--nodes", "2", "--tuning", "0"), 8, 2, 0),
+        (("--effort", "3", "--nodes", "2", "--tuning", "0"), 12, 2, 0),
     ],
 )
 def test_the_command_takes_it(options, networks, nodes, epochs, tmp_path, monkeypatch, capsys):

@@ -2,6 +2,7 @@
 
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -158,3 +159,31 @@ def test_fits_that_leave_no_rows_over_are_refused():
     with pytest.raises(ValueError, match="no pair of the 1 ridges and 1 decorrelations has a finite score"):
         choose(system, [0.0], [0.0])
     assert choose(system, [0.0, 1.0], [0.0]).ridge.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("member_weights", [None, np.array([0.5, 0.3, 0.2])], ids=["equal", "weighted"])
+def test_ends_first_scores_both_ends_of_all_ridges_and_the_best_path(member_weights):
+    fitted, judged = (replace(system, member_weights=member_weights) for system in make_systems(2))
+    ridges = [1e-3, 0.1, 10.0, 1000.0]
+    whole = choose(fitted, ridges, held_out=judged)
+    choice = choose(fitted, ridges, held_out=judged, ends_first=True)
+    tried = np.isfinite(choice.scores)
+    best = int(np.argmin(whole.scores[:, [0, -1]].min(axis=1)))
+    assert tried[best].all()
+    assert tried[:, [0, -1]].all()
+    assert tried.sum() == len(choice.decorrelations) + 2 * (len(ridges) - 1)
+    np.testing.assert_array_equal(np.isnan(choice.errors), ~tried)
+    np.testing.assert_allclose(choice.scores[tried], whole.scores[tried], rtol=1e-9)
+    np.testing.assert_allclose(choice.errors[tried], whole.errors[tried], rtol=1e-9)
+    np.testing.assert_array_equal(choice.decorrelations, whole.decorrelations)
+    row, column = np.unravel_index(np.argmin(choice.scores), choice.scores.shape)
+    assert choice.decorrelation == whole.decorrelations[column]
+    np.testing.assert_array_equal(choice.ridge, np.full(3, ridges[row]))
+
+
+def test_ends_first_changes_nothing_where_lambdas_are_given_or_limited():
+    fitted, judged = make_systems()
+    for settings in ({"decorrelations": [0.2, 0.7]}, {"limit": 1.0}):
+        whole = choose(fitted, [0.1, 1.0], held_out=judged, **settings)
+        choice = choose(fitted, [0.1, 1.0], held_out=judged, ends_first=True, **settings)
+        np.testing.assert_array_equal(choice.scores, whole.scores)

@@ -199,7 +199,7 @@ def test_fit_tells_the_paragraph_to_those_who_ask(fitted_by_command):
     words = " ".join(run("fit", *FIT, "--verbose", cwd=folder).split())
     assert "solver cholesky" in words
     assert "This SCNERegressor was fitted on 2,000 rows of 4 columns." in words
-    assert "8 networks" in words
+    assert "12 networks" in words
 
 
 def test_inspect_shows_the_paragraph(fitted_by_command):

@@ -181,11 +181,11 @@ def test_the_rate_rises_in_a_line_and_falls_along_half_a_cosine():
     [
         (90, 100, 256, 45),  # one for two rows
         (256, 100, 256, 128),
-        (256, 1, 256, 100),  # but no more than a hundred for each round
+        (1_000, 1, 256, 200),  # but no more than two hundred for each round
         (256, 0.001, 256, 1),
         (257, 10, 256, 128),  # while the rounds need fewer
         (1_000, 40, 256, 500),
-        (20_000, 10, 256, 1_000),
+        (20_000, 10, 256, 2_000),
         (100_000, 2, 256, 781),  # then as many as the rounds need
         (30_000, 0.5, 100, 150),
     ],
@@ -351,7 +351,7 @@ def test_no_step_of_any_weight_is_longer_than_three_hundredths(monkeypatch, gain
     np.testing.assert_array_equal(np.ravel(seen), [*np.where(nodes.ravel() != 0, rate, 0.0), *[0.03] * 4])
 
 
-@pytest.mark.parametrize(("epochs", "parts"), [(1.0, range(1, 51)), (0.2, [5 * k // 2 for k in range(1, 21)])])
+@pytest.mark.parametrize(("epochs", "parts"), [(1.0, range(1, 51)), (0.1, [5 * k // 2 for k in range(1, 21)])])
 def test_a_listener_hears_of_fifty_parts_at_most(epochs, parts):
     rows, heard = search_rows(120), []
     nodes = sparse_pool(pool_generator(0, 1), rows, 4, [1.0])

@@ -64,7 +64,8 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         Which columns belong together, by name, pattern (``"gas_*"``), position or slice; groups may overlap. What they
         do, `networks` says. Of rows in files `scne.open_rows` knows the groups.
     n_estimators : int or None, default=None
-        Networks, unless there is one for each group; None is as many as `effort` says.
+        Networks, unless there is one for each group; None is as many as `effort` says. The default base model tries
+        networks of several kinds; those that are much worse than the others are left out where held-out rows prefer it.
     networks : {"across", "per group"}, default="across"
         With groups: "per group" gives every group a network of its own, as in the paper; of columns in no group, which
         no network sees then, a warning tells. "across" gives `n_estimators` networks that look at all columns, those in

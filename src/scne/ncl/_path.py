@@ -198,7 +198,7 @@ def mean_squares(system: EnsembleSystem, moments: Array, weights: Array, square:
 
 
 def default_path(system: EnsembleSystem) -> Array:
-    """The decorrelations that are tried: with weights a_m the path ends earlier, and they lie at the same shares of it."""
+    """The decorrelations that are tried; with weights a_m the path is shorter, and they are at its same shares."""
     grid = default_decorrelations(system.n_members)
     if system.member_weights is None:
         return grid

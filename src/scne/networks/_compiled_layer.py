@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.networks._feature_blocks import FeatureBlocks
+from scne.networks._features import FeatureBlocks
 from scne.networks.compiled import KERNELS, Kernels, Layer, RowsTask
 from scne.passes import Engine
 from scne.rows import FULL_DEVIATIONS, ColumnScaling, DateColumns, DatedScaling, RampScaling, same_map, with_dates

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from scne.networks._feature_blocks import FeatureBlocks
+from scne.networks._features import FeatureBlocks
 from scne.networks._layer import Activation
 from scne.networks._numpy_steps import (
     ANNOUNCED_PARTS,

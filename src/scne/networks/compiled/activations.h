@@ -98,3 +98,12 @@ static inline vec logistic_of(vec x)
 }
 
 #endif
+
+/* phi of `vectors` vectors, in place. */
+static inline __attribute__((always_inline, unused)) void activate(vec *z, int vectors, int64_t logistic)
+{
+    if (logistic)
+        for (int c = 0; c < vectors; c++) z[c] = logistic_of(z[c]);
+    else
+        for (int c = 0; c < vectors; c++) z[c] = tanh_of(z[c]);
+}

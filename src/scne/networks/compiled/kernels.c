@@ -11,7 +11,7 @@ const char scne_source[] = SOURCE;
 /* Numbers that take_steps works in. */
 int64_t scne_space(int64_t n_batch, int64_t n_features, int64_t n_nodes, int64_t n_outputs, int64_t n_weights)
 {
-    return STRIDE(n_batch) * (n_features + n_nodes + n_outputs) + n_weights + 16;
+    return STRIDE(n_batch) * (n_features + n_nodes + n_outputs) + 3 * n_weights + 2 * (n_nodes + 1) + 32;
 }
 
 int64_t scne_width(void)

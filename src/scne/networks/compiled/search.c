@@ -67,7 +67,7 @@ static void pool_outputs(struct search *s)
 /* Rows whose products are formed before the sums are added to each other in double precision. */
 #define TOGETHER 512
 #define LEFT 4
-#define RIGHT (LANES / LEFT ? LANES / LEFT : 1)
+#define RIGHT (WIDTH == 16 ? 4 : WIDTH == 8 ? 2 : 1)
 
 /* Products over the rows of up to LEFT vectors with up to RIGHT others, added to sums (.., stride). */
 static void some_products(const real *const a[LEFT], int64_t n_left, const real *const b[RIGHT], int64_t n_right, int64_t from,
