@@ -37,7 +37,7 @@ from scne.rows import cast, like, namespace_of, to_numpy
 START_ROWS, _START_RIDGE = 4_000, 1e-4
 _WIDE, _WIDE_NUMBERS = 4_096, 1 << 21
 # Few rows need many rounds: this many steps for each epoch, but not more than one for so many rows.
-_STEPS_PER_EPOCH, _ROWS_PER_STEP = 100, 2
+_STEPS_PER_EPOCH, _ROWS_PER_STEP = 200, 2
 # Fewer different rows than these are followed too closely by what the search finds already.
 FEWEST_TO_TUNE = 100
 # Weights times rows of steps that a kernel takes at one call, if nobody listens to fewer: some 15 ms.
@@ -56,7 +56,7 @@ class TuningSettings:
     Attributes
     ----------
     epochs : float
-        Rounds over the rows of the search; few rows get more, up to 100 steps for each, and no more than a step
+        Rounds over the rows of the search; few rows get more, up to 200 steps for each, and no more than a step
         for two rows.
     batch_rows : int
         Rows of one step; all of them when there are no more.
