@@ -11,7 +11,6 @@ The output weights of this stage are thrown away: the ensemble solves for its ow
 import ctypes
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -181,7 +180,7 @@ def _compiled_steps(
     take_steps = library.scne_take_steps if dtype == np.float32 else library.scne_take_double_steps
     heard = is_heard()
     done, waiting, space = 0, [], None
-    for block in batches:
+    for block in _announced(batches, n):
         waiting.append(block)
         ready = sum(map(len, waiting))
         # Small blocks together, so that the interpreter is asked for no more than so many times in all: another thread
@@ -190,7 +189,7 @@ def _compiled_steps(
         early = parts == done * ANNOUNCED_PARTS // n_steps or (not heard and work < _WORK_OF_A_CALL)
         if done + ready < n_steps and early:
             continue
-        places = np.concatenate(waiting)
+        places = np.ascontiguousarray(np.concatenate(waiting))
         task.n_steps, task.n_batch = places.shape
         # A batch of all rows lies there already after the first call.
         task.gathers = space is None or task.n_batch < n
@@ -205,6 +204,15 @@ def _compiled_steps(
     tuned = np.zeros((d, n_nodes))
     tuned.ravel()[blocks.places] = weights[: len(blocks.places)]
     return tuned
+
+
+def _announced(batches: Iterator[NDArray[np.intp]], n: int) -> Iterator[NDArray[np.intp]]:
+    """Batches of all n rows one by one: they come all at once, and a listener would hear of the last alone."""
+    for block in batches:
+        if block.shape[1] < n:
+            yield block
+        else:
+            yield from block[:, None]
 
 
 class Uncorrelated(NamedTuple):
@@ -281,7 +289,7 @@ def uncorrelated(rows: SearchRows) -> Uncorrelated:
 def batch_blocks(n: int, batch: int, steps: int, generator: np.random.Generator) -> Iterator[NDArray[np.intp]]:
     """Places of the rows of all steps, (k, batch) at a time: a random order of all rows, its last few left out."""
     if batch == n:
-        yield from repeat(np.arange(n)[None], steps)
+        yield np.broadcast_to(np.arange(n), (steps, n))
         return
     each = n // batch
     for done in range(0, steps, each):
