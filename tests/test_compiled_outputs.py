@@ -8,20 +8,34 @@ import pytest
 
 from scne import SCNERegressor, load
 from scne.networks import ACTIVATIONS, HiddenLayer, each_outputs
+from scne.networks._compiled_layer import CompiledTerms, compile_layer
 from scne.networks._features import put_features
-from scne.networks._layer import CompiledLayer
 from scne.networks.compiled import KERNELS
 from scne.rows import ColumnScaling, RampScaling
 
+# One for each size of the tables in which kernels look up what the ramps of a column come to.
+RAMPS_THAT_MEET = [0, 1, 4, 7, 8, 12, 16, 25, 32]
 WIDTHS = [width for width in (4, 8, 16) if KERNELS and width <= KERNELS.width]
 
 
-def layer_of(n_nodes, activation, n_columns=5, n_ramps=12, share=0.3, reach=1.0, seed=0):
-    """A layer on columns far from zero, of which a third of the nodes look at all features."""
+def layer_of(n_nodes, activation, n_columns=5, n_ramps=12, share=0.3, reach=1.0, seed=0, meet=False):
+    """A layer on columns far from zero, of which a third of the nodes look at all features.
+
+    Ramps meet end to end, as a fit makes them, or lie anywhere.
+    """
     rng = np.random.default_rng(seed)
     plain = ColumnScaling(rng.normal(50.0, 5.0, n_columns), rng.uniform(0.5, 2.0, n_columns))
-    sources = np.sort(rng.integers(n_columns, size=n_ramps))
-    scaling = RampScaling(plain, sources, rng.normal(50.0, 5.0, n_ramps), rng.uniform(0.1, 5.0, n_ramps))
+    if meet:
+        sources = np.repeat(np.arange(n_columns), rng.permutation(RAMPS_THAT_MEET)[:n_columns])
+        n_ramps = len(sources)
+        widths = rng.uniform(0.1, 3.0, n_ramps)
+        starts = np.concatenate(
+            [40.0 + np.cumsum(widths[sources == c]) - widths[sources == c] for c in range(n_columns)]
+        )
+    else:
+        sources = np.sort(rng.integers(n_columns, size=n_ramps))
+        starts, widths = rng.normal(50.0, 5.0, n_ramps), rng.uniform(0.1, 5.0, n_ramps)
+    scaling = RampScaling(plain, sources, starts, widths)
     weights = rng.normal(0.0, reach, (n_columns + n_ramps, n_nodes))
     weights[:, n_nodes // 3 :][rng.random(weights[:, n_nodes // 3 :].shape) > share] = 0.0
     return HiddenLayer(np.arange(n_columns), scaling, weights, rng.normal(size=n_nodes), activation)
@@ -40,17 +54,18 @@ def by_numpy(layer, inputs):
 @pytest.mark.parametrize("activation", ["tanh", "sigmoid"])
 @pytest.mark.parametrize("n_nodes", [1, 4, 7, 30])
 @pytest.mark.parametrize("n", [1, 3, 63, 64, 65, 200])
-def test_outputs_are_those_of_numpy(width, activation, n_nodes, n):
-    layer = layer_of(n_nodes, activation)
+@pytest.mark.parametrize("meet", [False, True])
+def test_outputs_are_those_of_numpy(width, activation, n_nodes, n, meet):
+    layer = layer_of(n_nodes, activation, n_columns=9 if meet else 5, reach=0.5 if meet else 1.0, meet=meet)
     inputs = inputs_of(layer, n)
     kernels = KERNELS._replace(width=width)
-    nodes = CompiledLayer(kernels, layer.weights, layer.biases, activation == "sigmoid", layer.scaling)
-    rows = layer.scaling.plain_columns(inputs)
+    nodes = compile_layer(layer, kernels)
     expected = by_numpy(layer, inputs)
-    np.testing.assert_allclose(nodes.outputs(rows), expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(CompiledTerms([nodes]).outputs(inputs), expected, rtol=1e-12, atol=1e-14)
     for q in (1, 3):
         betas = np.random.default_rng(2).standard_normal((n_nodes, q))
-        np.testing.assert_allclose(nodes.outputs(rows, betas), expected @ betas, rtol=1e-12, atol=1e-12)
+        product = CompiledTerms([nodes], [betas]).outputs(inputs)
+        np.testing.assert_allclose(product, expected @ betas, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -74,19 +89,19 @@ def test_activations_are_precise_to_the_last_digits_everywhere(width):
     sizes = np.concatenate([[0.0], np.geomspace(1e-300, 1e-3, 300), np.linspace(0.001, 45.0, 5_000), [700.0, 1e300]])
     z = np.concatenate([sizes, -sizes])[:, None]
     scaling = ColumnScaling(np.zeros(1), np.ones(1))
-    rows = scaling.plain_columns(z)
     for logistic, phi in ((False, np.tanh), (True, lambda x: 1.0 / (1.0 + np.exp(-x)))):
-        nodes = CompiledLayer(KERNELS._replace(width=width), np.ones((1, 1)), np.zeros(1), logistic, scaling)
+        layer = HiddenLayer(np.arange(1), scaling, np.ones((1, 1)), np.zeros(1), "sigmoid" if logistic else "tanh")
         with np.errstate(over="ignore"):
             expected = phi(z.astype(np.longdouble)).astype(float)
-        got = nodes.outputs(rows)
+        got = CompiledTerms([compile_layer(layer, KERNELS._replace(width=width))]).outputs(z)
         # Of the logistic function, as NumPy computes it, what lies below 1e-300 may be zero.
         np.testing.assert_allclose(got, expected, rtol=1e-15 * 4, atol=1e-300)
         assert (np.sign(got) == np.sign(expected))[expected > 1e-300].all()
 
 
-def test_a_row_has_the_same_bits_wherever_it_stands():
-    layer = layer_of(30, "tanh")
+@pytest.mark.parametrize("meet", [False, True])
+def test_a_row_has_the_same_bits_wherever_it_stands(meet):
+    layer = layer_of(30, "tanh", meet=meet)
     inputs = inputs_of(layer, 300)
     together = layer.outputs(inputs)
     for start, stop in ((0, 1), (1, 3), (5, 70), (64, 300), (131, 132)):

@@ -250,6 +250,7 @@ DATED = pd.DataFrame(
 )
 
 
+@pytest.mark.parametrize("compiled", [True, False], ids=["kernels", "NumPy"])
 @pytest.mark.parametrize("kept", [True, False], ids=["sums kept", "networks run again"])
 @pytest.mark.parametrize(
     "base",
@@ -260,8 +261,10 @@ DATED = pd.DataFrame(
     ],
     ids=["tuned", "direct links", "sparse"],
 )
-def test_what_a_shuffle_reaches_is_what_networks_say_of_shuffled_rows(base, kept, monkeypatch):
+def test_what_a_shuffle_reaches_is_what_networks_say_of_shuffled_rows(base, kept, compiled, monkeypatch):
     """Of a date that comes as three columns, one shuffled column moves what is read from all of them."""
+    if not compiled:
+        monkeypatch.setattr("scne.networks.HiddenLayer.compiled", None)
     if not kept:
         monkeypatch.setattr("scne.explain._shuffled.MOST_SUMS", 0)
     y = np.sin(DATED["month"] / 2.0) + DATED["TEMP"] + DATED["day"] / 30.0

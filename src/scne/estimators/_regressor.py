@@ -243,8 +243,7 @@ class FittedRegressor(
             outputs = np.concatenate(list(file_outputs(self, X)))
         else:
             inputs = check_prediction_inputs(self, X, self.fitted_.columns)
-            with open_engine(self.device, "float64", self.n_jobs, X) as engine:
-                outputs = self.fitted_.outputs(inputs, engine)
+            outputs = self.fitted_.predicted(inputs, open_engine(self.device, "float64", self.n_jobs, X))
         return outputs[:, 0] if flat else outputs
 
     def __call__(self, X: Table) -> Array:

@@ -1,12 +1,13 @@
 """Outputs of a model on rows of which some columns are shuffled, at the price of what the shuffle reaches.
 
-A node of a sparse network sees few columns, and of its sum w'x + b only the terms of the shuffled ones change. So the
-sums of all nodes on the rows as they are are kept, and a shuffle costs a product with the features of its columns, and
-the activations of the nodes that see them: on 74 columns a fourteenth of what running the networks again takes.
+A node of a sparse network sees few columns, so most nodes need not be run again. Without compiled kernels, of the sum
+w'x + b of those that are, only the terms of the shuffled columns are computed: the sums of all nodes on the rows as
+they are are kept, and a shuffle costs a product with the features of its columns, and activations. On 74 columns that
+is a fourteenth of what running the networks again takes.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from scne.networks import ACTIVATIONS, HiddenLayer
 from scne.passes import Engine
 from scne.rows import ArrayRows, DatedScaling, InputScaling
 
-# Sums of nodes that are kept (512 MB); of more rows the networks that see a column are run again.
+# Sums of nodes that are kept (512 MB); of more rows the nodes that see a column are run again.
 MOST_SUMS = 1 << 26
 # Rows that a thread works on at a time.
 _ROWS = 512
@@ -69,52 +70,60 @@ class ShuffledRows:
     """
 
     def __init__(self, model: FittedNetworks, rows: ArrayRows, engine: Engine) -> None:
-        self._layers, self._weights = model.terms()
+        self._layers, self._weights, *_ = model.joined_terms
         self._scaling, self._engine = model.target_scaling, engine
         self._rows, self._inputs = rows, np.array(rows.inputs, dtype=np.float64)
-        self._outputs = [self._output(m) for m in range(len(self._layers))]
-        self.outputs = self._whole(self._outputs)
+        self._total = self._sum(self._layers, self._weights)
+        self.outputs: NDArray[np.float64] = self._scaling.undo(self._total)
         nodes = sum(layer.n_nodes for layer in self._layers)
-        self._sums = [self._node_sums(layer) for layer in self._layers] if rows.n_rows * nodes <= MOST_SUMS else None
+        # Compiled kernels run nodes again in less time than these sums would take to read.
+        few = self._layers[0].compiled is None and rows.n_rows * nodes <= MOST_SUMS
+        self._sums = [self._node_sums(layer) for layer in self._layers] if few else None
 
     def shuffled(self, columns: NDArray[np.intp], orders: Sequence[NDArray[np.intp]]) -> Iterator[NDArray[np.float64]]:
         """Outputs (n, q) with some columns taken from the rows in one order after the other."""
         seeing = [m for m, layer in enumerate(self._layers) if np.isin(columns, layer.columns).any()]
-        changed = self._changed if self._sums is not None else self._run_again
-        for outputs in changed(columns, orders, seeing):
-            yield self._whole(outputs)
-
-    def _run_again(
-        self, columns: NDArray[np.intp], orders: Sequence[NDArray[np.intp]], seeing: Sequence[int]
-    ) -> Iterator[list[NDArray[np.float64]]]:
+        reaches = {m: _reach(self._layers[m], self._weights[m], columns) for m in seeing}
+        changed = self._run_again(reaches) if self._sums is None else self._changed(reaches, self._sums)
         for order in orders:
             self._inputs[:, columns] = self._rows.inputs[np.ix_(order, columns)]
-            outputs = list(self._outputs)
-            for member in seeing:
-                outputs[member] = self._output(member)
+            outputs = changed()
             self._inputs[:, columns] = self._rows.inputs[:, columns]
-            yield outputs
+            yield self._scaling.undo(outputs)
+
+    def _run_again(self, reaches: Mapping[int, _Reach]) -> Callable[[], NDArray[np.float64]]:
+        """Outputs on the inputs as they are when it is called: nodes that see a changed column are run once more."""
+        if not reaches:
+            return lambda: self._total
+        layers: list[HiddenLayer] = []
+        weights: list[NDArray[np.float64]] = []
+        for m, reach in reaches.items():
+            layer, links = self._layers[m], self._weights[m][self._layers[m].n_nodes :]
+            nodes = layer.weights[:, reach.nodes], layer.biases[reach.nodes]
+            layers.append(replace(layer, weights=nodes[0], biases=nodes[1]))
+            weights.append(np.concatenate([reach.output_weights, links]))
+        others = self._total - self._sum(layers, weights)
+        return lambda: others + self._sum(layers, weights)
 
     def _changed(
-        self, columns: NDArray[np.intp], orders: Sequence[NDArray[np.intp]], seeing: Sequence[int]
-    ) -> Iterator[list[NDArray[np.float64]]]:
-        sums = self._sums
-        assert sums is not None
-        reaches = {m: _reach(self._layers[m], self._weights[m], columns) for m in seeing}
+        self, reaches: Mapping[int, _Reach], sums: Sequence[NDArray[np.float64]]
+    ) -> Callable[[], NDArray[np.float64]]:
+        """The same by what changes in the sums of nodes."""
         before = {m: reach.scaling.apply(self._inputs[:, reach.columns]) for m, reach in reaches.items()}
-        for order in orders:
-            self._inputs[:, columns] = self._rows.inputs[np.ix_(order, columns)]
-            outputs = [out.copy() if m in reaches else out for m, out in enumerate(self._outputs)]
 
-            def write(start: int, outputs: list[NDArray[np.float64]] = outputs) -> None:
+        def outputs() -> NDArray[np.float64]:
+            total = self._total.copy()
+
+            def write(start: int) -> None:
                 rows = slice(start, start + _ROWS)
                 for m, reach in reaches.items():
                     steps = reach.scaling.apply(self._inputs[rows][:, reach.columns]) - before[m][rows]
-                    outputs[m][rows] += reach.change(sums[m][rows], steps, self._layers[m].activation)
+                    total[rows] += reach.change(sums[m][rows], steps, self._layers[m].activation)
 
             self._engine.run(write, range(0, len(self._inputs), _ROWS))
-            self._inputs[:, columns] = self._rows.inputs[:, columns]
-            yield outputs
+            return total
+
+        return outputs
 
     def _node_sums(self, layer: HiddenLayer) -> NDArray[np.float64]:
         """W'x + b on the rows as they are, shape (n, L)."""
@@ -128,14 +137,8 @@ class ShuffledRows:
         self._engine.run(write, range(0, len(sums), _ROWS))
         return sums
 
-    def _output(self, member: int) -> NDArray[np.float64]:
-        return cast(
-            "NDArray[np.float64]",
-            summed_output(self._inputs, [self._layers[member]], [self._weights[member]], self._engine),
-        )
-
-    def _whole(self, outputs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-        return cast("NDArray[np.float64]", self._scaling.undo(sum(outputs) / len(outputs)))
+    def _sum(self, layers: Sequence[HiddenLayer], weights: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        return cast("NDArray[np.float64]", summed_output(self._inputs, layers, weights, self._engine))
 
 
 def _reach(layer: HiddenLayer, weights: NDArray[np.float64], columns: NDArray[np.intp]) -> _Reach:

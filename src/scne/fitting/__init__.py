@@ -31,7 +31,6 @@ from scne.fitting._fitted import (
     MOST_LOG_SCALE,
     ErrorScale,
     FittedNetworks,
-    FittedTrend,
     HeldOutErrors,
     HeldOutSums,
     NotHeldError,
@@ -65,7 +64,7 @@ from scne.fitting._probabilities import (
     probabilities,
 )
 from scne.fitting._training import TrainingData
-from scne.fitting._trend import Trend, learn_line
+from scne.fitting._trend import FittedTrend, Trend, learn_line
 from scne.fitting._updating import LaterRows, reweighted, updated
 from scne.fitting._weights import (
     MATRIX_FREE,

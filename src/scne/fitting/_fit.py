@@ -15,14 +15,14 @@ from scne.fitting._checkpoint import Checkpoint
 from scne.fitting._checks import BASIS_BYTES, check_gram_fits
 from scne.fitting._columns import Columns
 from scne.fitting._engines import too_large_after_all
-from scne.fitting._fitted import FittedNetworks, FittedTrend, HeldOutSums
+from scne.fitting._fitted import FittedNetworks, HeldOutSums
 from scne.fitting._kinds import Ensemble, build, build_members, solve_with_or_without
 from scne.fitting._matrix_free import matrix_free_system
 from scne.fitting._members import draw_held_out, ensemble_system, learn_scalings
 from scne.fitting._output_rows import output_rows
 from scne.fitting._plan import FitPlan
 from scne.fitting._training import TrainingData
-from scne.fitting._trend import blended, learn_trend, without_trend
+from scne.fitting._trend import FittedTrend, blended, learn_trend, without_trend
 from scne.fitting._weights import SplitSystems, solve_again, solve_weights
 from scne.ncl import EnsembleSystem, OutputRows
 from scne.networks import BuiltNetwork, ChosenNodes, HiddenLayer, SearchRows, Uncorrelated, prepare_search, uncorrelated
@@ -230,6 +230,9 @@ class BuildingSite:
                 self._scalings[name] = whole.select(columns)
             scaling, key = self._scalings[name], (*name, dtype)
             if key not in self._prepared:
+                # Only the last ones are kept, and not beside the next: they may be large.
+                self._prepared.clear()
+                self._uncorrelated.clear()
                 rows = prepare_search(
                     self.rows,
                     columns,
@@ -240,9 +243,6 @@ class BuildingSite:
                     self.held_out_rows,
                     dtype,
                 )
-                # Only the last ones are kept: they may be large.
-                self._prepared.clear()
-                self._uncorrelated.clear()
                 self._prepared[key] = scaling, rows
             return self._prepared[key]
 

@@ -1,57 +1,27 @@
 """A fitted model as one value: what predicting, explaining, updating, saving and exporting are functions of."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scne.fitting._columns import Columns
 from scne.fitting._members import Member, member_outputs, summed_output
-from scne.fitting._trend import Trend
+from scne.fitting._trend import FittedTrend
 from scne.fitting._weights import SolvedWeights
 from scne.ncl import EnsembleSystem, mean_factors
-from scne.networks import HiddenLayer
+from scne.networks import CompiledTerms, HiddenLayer
 from scne.passes import Engine
-from scne.rows import Array, ColumnScaling, WeightScale, like, namespace_of, same_map
+from scne.rows import Array, ColumnScaling, WeightScale, is_foreign, like, namespace_of, same_map
 
+# Rows that one thread predicts before a second one has begun.
+FEW_ROWS = 128
 # Beyond, a row would be exp(20) times as uncertain as the mean.
 MOST_LOG_SCALE = 20.0
-
-
-@dataclass(frozen=True, eq=False)
-class FittedTrend:
-    """The linear part of the output.
-
-    Attributes
-    ----------
-    mode : {"none", "taken off", "blended"}
-        "taken off": it was taken off the targets before networks were built, and is added to their mean. "blended":
-        the output is `share` of the networks' and the rest of the trend's, as the held-out rows judged.
-    trend : Trend or None
-        Its weights are times 1 - share.
-    share : ndarray of shape (q,)
-        The networks' share of each output; 1 but where blended.
-    target_shift : ndarray of shape (q,) or None
-        Where blended: what was taken off the networks' own targets before they were scaled. None in older files.
-    """
-
-    mode: Literal["none", "taken off", "blended"]
-    trend: Trend | None
-    share: NDArray[np.float64]
-    target_shift: NDArray[np.float64] | None = None
-
-    @classmethod
-    def none(cls, n_outputs: int) -> "FittedTrend":
-        """No trend."""
-        return cls("none", None, np.ones(n_outputs))
-
-    @property
-    def taken_off(self) -> Trend | None:
-        """The trend that is off the targets of the networks, if any."""
-        return self.trend if self.mode == "taken off" else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,11 +134,14 @@ class JoinedTerms(NamedTuple):
     weights : list of ndarrays of shape (L_m, q)
     scale_weights : list of ndarrays of shape (L_m, q) or None
         Such that sum_m H_m W_m is what the nodes say of log sigma; None where they say nothing.
+    compiled : CompiledTerms or None
+        Layers and weights as compiled kernels read them; None where nothing was compiled.
     """
 
     layers: list[HiddenLayer]
     weights: list[NDArray[np.float64]]
     scale_weights: list[NDArray[np.float64]] | None
+    compiled: CompiledTerms | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,7 +279,9 @@ class FittedNetworks:
             terms.weights.append(np.concatenate([weights[m] for m in parts]) / len(layers))
             if terms.scale_weights is not None and second is not None:
                 terms.scale_weights.append(np.concatenate([second[m] for m in parts]))
-        return terms
+        if first.compiled is None:
+            return terms
+        return terms._replace(compiled=CompiledTerms(list(map(attrgetter("compiled"), terms.layers)), terms.weights))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "joined_terms"}
@@ -314,7 +289,15 @@ class FittedNetworks:
     def outputs(self, inputs: Array, engine: Engine) -> Array:
         """Outputs (n, q) for encoded inputs (n, d), in the units of y."""
         terms = self.joined_terms
-        return self.target_scaling.undo(summed_output(inputs, terms.layers, terms.weights, engine))
+        if terms.compiled is None or engine.on_device or is_foreign(inputs):
+            return self.target_scaling.undo(summed_output(inputs, terms.layers, terms.weights, engine))
+        return self.target_scaling.undo(terms.compiled.outputs_by(engine, inputs))
+
+    def predicted(self, inputs: Array, engine: Engine) -> Array:
+        """`outputs` by an engine that is opened here, unless rows are so few that kernels are done before it is."""
+        few = len(inputs) <= FEW_ROWS and not (engine.on_device or is_foreign(inputs))
+        with nullcontext() if few and self.joined_terms.compiled is not None else engine:
+            return self.outputs(inputs, engine)
 
     def scales(self, inputs: Array, outputs: Array, engine: Engine) -> Array:
         """sigma (n, q) of the errors of these outputs, which follow from these inputs; 1 where none was learned."""

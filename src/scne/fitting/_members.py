@@ -14,6 +14,7 @@ from scne.fitting._checks import LEAST, check_input_sizes
 from scne.ncl import EnsembleSystem
 from scne.networks import (
     BuiltNetwork,
+    CompiledTerms,
     HiddenLayer,
     each_outputs,
     joint_outputs,
@@ -274,10 +275,10 @@ def summed_output(
             # What came from this process's memory goes back there, block by block.
             totals.append(total if is_foreign(inputs) else to_numpy(total))
         return namespace_of(totals[0]).concat(totals, axis=0)
+    if layers[0].compiled is not None:
+        return CompiledTerms(list(map(attrgetter("compiled"), layers)), weights).outputs_by(engine, inputs)
     outputs = np.empty((len(inputs), weights[0].shape[1]))
-
-    # Kernels hold no hidden outputs.
-    step = rows_at_once(layers, _OUTPUT_BYTES if layers[0].compiled is None else 1 << 62)
+    step = rows_at_once(layers, _OUTPUT_BYTES)
 
     def write(start: int) -> None:
         total = 0.0

@@ -8,7 +8,7 @@ ridge that is chosen for them may make nearly nothing of it.
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,39 @@ class Trend:
         """The same rows with what is left of their targets."""
         assert block.targets is not None
         return replace(block, targets=block.targets - self.apply(block.inputs))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTrend:
+    """The linear part of the output.
+
+    Attributes
+    ----------
+    mode : {"none", "taken off", "blended"}
+        "taken off": it was taken off the targets before networks were built, and is added to their mean. "blended":
+        the output is `share` of the networks' and the rest of the trend's, as the held-out rows judged.
+    trend : Trend or None
+        Its weights are times 1 - share.
+    share : ndarray of shape (q,)
+        The networks' share of each output; 1 but where blended.
+    target_shift : ndarray of shape (q,) or None
+        Where blended: what was taken off the networks' own targets before they were scaled. None in older files.
+    """
+
+    mode: Literal["none", "taken off", "blended"]
+    trend: Trend | None
+    share: NDArray[np.float64]
+    target_shift: NDArray[np.float64] | None = None
+
+    @classmethod
+    def none(cls, n_outputs: int) -> "FittedTrend":
+        """No trend."""
+        return cls("none", None, np.ones(n_outputs))
+
+    @property
+    def taken_off(self) -> Trend | None:
+        """The trend that is off the targets of the networks, if any."""
+        return self.trend if self.mode == "taken off" else None
 
 
 def learn_trend(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> Trend:

@@ -1,6 +1,5 @@
 """Hidden layers and their outputs; activation functions, split so that a block is touched as few times as possible."""
 
-import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -10,9 +9,8 @@ import numpy as np
 from numpy.lib import introspect
 from numpy.typing import NDArray
 
-from scne.networks._features import FeatureBlocks
-from scne.networks.compiled import KERNELS, Kernels, LayerTask
-from scne.rows import Array, DatedScaling, InputScaling, PlainColumns, cast, is_numpy, like, namespace_of
+from scne.networks._compiled_layer import CompiledTerms, compile_layer
+from scne.rows import Array, InputScaling, cast, is_numpy, like, namespace_of
 
 
 @dataclass(frozen=True)
@@ -125,69 +123,6 @@ def pool_activation(activation: Activation, precision: str) -> Activation:
     return replace(activation, input_gain=activation.input_gain * float(np.log2(np.e)), core=_logistic_by_powers)
 
 
-class CompiledLayer:
-    """The nodes of a hidden layer as the kernels read them.
-
-    Parameters
-    ----------
-    kernels : Kernels
-    weights : ndarray of shape (d, L)
-        Zeros are left out.
-    biases : ndarray of shape (L,)
-    logistic : bool
-        1 / (1 + exp(-z)) in the place of tanh.
-    scaling : ColumnScaling, RampScaling or DatedScaling
-        Whose ramps follow the columns.
-    linked : bool
-        Whether scaled columns follow the nodes as further outputs.
-    """
-
-    def __init__(
-        self,
-        kernels: Kernels,
-        weights: NDArray[np.float64],
-        biases: NDArray[np.float64],
-        logistic: bool,
-        scaling: InputScaling,
-        linked: bool = False,
-    ) -> None:
-        self.kernels, self.linked, self.blocks = kernels, linked, FeatureBlocks(weights)
-        scaling = scaling.inner if isinstance(scaling, DatedScaling) else scaling
-        self.sources, self.slopes = scaling.sources.astype(np.int64), 2.0 / scaling.widths
-        self.starts = np.ascontiguousarray(scaling.starts, dtype=np.float64)
-        self.weights = weights.ravel()[self.blocks.places].astype(np.float64)
-        self.biases = np.ascontiguousarray(biases, dtype=np.float64)
-        # What is the same at every call: of a single row, asking for addresses would take longer than the arithmetic.
-        self.task = LayerTask(n_nodes=len(biases), logistic=logistic, n_ramps=len(self.sources))
-        self.task.sources, self.task.starts = self.sources.ctypes.data, self.starts.ctypes.data
-        self.task.slopes = self.slopes.ctypes.data
-        self.task.weights, self.task.biases = self.weights.ctypes.data, self.biases.ctypes.data
-        self.task.blocks = self.blocks.task
-
-    def outputs(self, rows: PlainColumns, betas: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """H of some rows, shape (n, L), or with links (n, L + c).
-
-        With `betas`, one row for each output, the product H beta, and H is never there as a whole.
-        """
-        library, (n_rows, n_columns), n_nodes = self.kernels.library, rows.scaled.shape, len(self.biases)
-        q = 0 if betas is None else betas.shape[1]
-        result = np.empty((n_rows, n_nodes)) if betas is None else np.zeros((n_rows, q))
-        space = np.empty(library.scne_layer_space(n_columns, self.task.n_ramps, n_nodes, q))
-        # A copy: threads may use the same layer at the same time.
-        task = LayerTask.from_buffer_copy(self.task)
-        task.n_rows, task.n_columns, task.n_outputs = n_rows, n_columns, q
-        task.plain, task.raw, task.space = rows.scaled.ctypes.data, rows.raw.ctypes.data, space.ctypes.data
-        if betas is None:
-            task.hidden = result.ctypes.data
-        else:
-            betas = np.ascontiguousarray(betas, dtype=np.float64)
-            task.betas, task.outputs = betas.ctypes.data, result.ctypes.data
-        library.scne_hidden_outputs(ctypes.byref(task), self.kernels.width)
-        if not self.linked:
-            return result
-        return np.hstack([result, rows.scaled]) if betas is None else result + rows.scaled @ betas[n_nodes:]
-
-
 # Scaled features that are held at a time: those of all rows of a block would take more than its outputs.
 _SCALED_TOGETHER = 1 << 20
 
@@ -237,13 +172,8 @@ class HiddenLayer:
         """Columns of `outputs`: the nodes, and the inputs when they are linked directly."""
         return len(self.biases) + (len(self.columns) if self.direct_link else 0)
 
-    @cached_property
-    def compiled(self) -> CompiledLayer | None:
-        """The nodes as compiled kernels read them; None where nothing was compiled."""
-        if KERNELS is None:
-            return None
-        logistic = self.activation == "sigmoid"
-        return CompiledLayer(KERNELS, self.weights, self.biases, logistic, self.scaling, self.direct_link)
+    # As compiled kernels read it; None where nothing was compiled.
+    compiled = cached_property(compile_layer)
 
     def __getstate__(self) -> dict[str, Any]:
         # Pointers of this process mean nothing elsewhere.
@@ -265,17 +195,16 @@ def each_outputs(
     Columns are scaled in float64, and what follows runs in `precision`.
     """
     last: HiddenLayer | None = None
-    rows: PlainColumns | None = None
     scaled: Array | None = None
     here = is_numpy(inputs) and precision == "float64"
     for m, layer in enumerate(layers):
         beta = None if betas is None else betas[m]
         if last is None or layer.scaling is not last.scaling or not np.array_equal(layer.columns, last.columns):
-            rows = scaled = None
+            scaled = None
         last = layer
         if here and layer.compiled is not None:
-            rows = rows or layer.scaling.plain_columns(chosen_columns(inputs, layer.columns))
-            yield layer.compiled.outputs(rows, beta)
+            inputs = np.ascontiguousarray(inputs, dtype=np.float64)
+            yield CompiledTerms([layer.compiled], None if beta is None else [beta]).outputs(inputs)
             continue
         if scaled is None:
             scaled = cast(layer.scaling.apply(chosen_columns(inputs, layer.columns)), precision)

@@ -40,6 +40,7 @@ from scne.rows._dates import (
     learn_dated_scaling,
     plausible_dates,
     whole_dates,
+    with_dates,
 )
 from scne.rows._groups import resolve_groups
 from scne.rows._groups_file import read_groups
@@ -60,7 +61,6 @@ from scne.rows._scaling import (
     INPUT_SCALINGS,
     SCALINGS,
     ColumnScaling,
-    PlainColumns,
     RampScaling,
     same_map,
 )
@@ -157,7 +157,6 @@ __all__ = [
     "FileRows",
     "InputScaling",
     "Label",
-    "PlainColumns",
     "RampScaling",
     "RawRows",
     "RowBlock",
@@ -229,6 +228,7 @@ __all__ = [
     "warn_user",
     "weight_facts",
     "whole_dates",
+    "with_dates",
 ]
 
 

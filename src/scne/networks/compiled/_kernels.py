@@ -117,18 +117,27 @@ class FeaturesTask(ctypes.Structure):
     )
 
 
-class LayerTask(ctypes.Structure):
-    """`struct layer_task` of layer.h."""
+class Layer(ctypes.Structure):
+    """`struct layer` of layer.h."""
 
     _fields_ = (
         *_fields(
-            ("n_rows", "n_columns", "n_ramps", "n_nodes", "n_outputs", "logistic"),
+            ("n_columns", "n_ramps", "n_nodes", "logistic", "linked", "shares_columns"),
             (
-                *("plain", "raw", "sources", "starts", "slopes", "weights", "biases"),
-                *("betas", "hidden", "outputs", "space"),
+                *("columns", "shift", "scale", "lower", "upper", "full", "sources", "starts", "slopes"),
+                *("order", "first", "features", "weights", "biases"),
+                *("first_ramps", "sizes", "knots", "first_tables", "tables", "betas"),
             ),
         ),
         ("blocks", FeatureBlocksTask),
+    )
+
+
+class RowsTask(ctypes.Structure):
+    """`struct rows_task` of layer.h."""
+
+    _fields_ = _fields(
+        ("n_rows", "n_inputs", "n_layers", "n_outputs"), ("layers", "inputs", "hidden", "outputs", "space")
     )
 
 

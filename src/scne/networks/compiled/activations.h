@@ -1,7 +1,7 @@
 /* Activations of vectors, in the precision of vectors.h. */
 #ifdef DOUBLE
 
-/* exp(y) - 1 and 2^n for y = n log(2) + r, |r| <= log(2) / 2, with |y| <= 700; the relative error is some units of the
+/* exp(y) - 1 for y = n log(2) + r, |r| <= log(2) / 2, with |y| <= 700; the relative error is some units of the
    last place, near zero too: n is zero there, and the series has no constant term. */
 static inline vec exp_less_one(vec y)
 {
@@ -26,12 +26,45 @@ static inline vec exp_less_one(vec y)
     return p * power + (power - 1.0);
 }
 
+#if WIDTH == 16
+#include "lookups.h"
+
+/* 2^(i / 16) - 1 */
+static const double roots_less_one[16] = {
+    0.0, 0.04427378242741384, 0.09050773266525766, 0.13878863475669165,
+    0.18920711500272105, 0.24185781207348406, 0.29683955465100964, 0.3542555469368927,
+    0.41421356237309503, 0.4768261459394993, 0.5422108254079409, 0.6104903319492543,
+    0.6817928305074291, 0.7562521603732995, 0.8340080864093424, 0.9152065613971473,
+};
+
+/* exp(2 |x|) = 2^n 2^(i / 16) exp(2 r) with |r| <= log(2) / 64, where a short series is enough. For exp(2 r) 2^(i / 16) = 1 + q
+   the value is (q + 1 - 2^-n) / (q + 1 + 2^-n), in which nothing cancels. */
+static inline vec tanh_of(vec x)
+{
+    ints sign = (ints)x & (ints)all(-0.0);
+    vec size = least((vec)((ints)x ^ sign), all(20.0));
+    vec shifted = size * 46.16624130844683 + 6755399441055744.0;
+    vec r = size - (shifted - 6755399441055744.0) * 0.02166084939249829;
+    vec p = all(8.0 / 315.0);
+    p = p * r + 4.0 / 45.0;
+    p = p * r + 4.0 / 15.0;
+    p = p * r + 2.0 / 3.0;
+    p = p * r + 4.0 / 3.0;
+    p = p * r + 2.0;
+    p = p * r + 2.0;
+    /* The low bits of `shifted` are 16 n + i. */
+    vec root = entries(roots_less_one, 16, (ints)shifted), q = (p * r) * (root + 1.0) + root;
+    vec power = (vec)(((ints)all(1.0)) - (((ints)shifted >> 4) << 52));
+    return (vec)((ints)((q + (1.0 - power)) / (q + (1.0 + power))) | sign);
+}
+#else
 static inline vec tanh_of(vec x)
 {
     ints sign = (ints)x & (ints)all(-0.0);
     vec e = exp_less_one(2.0 * least((vec)((ints)x ^ sign), all(20.0)));
     return (vec)((ints)(e / (e + 2.0)) | sign);
 }
+#endif
 
 /* 1 / (1 + exp(x)), as precise in its lower tail. */
 static inline vec logistic_of(vec x)

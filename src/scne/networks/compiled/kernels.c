@@ -45,13 +45,13 @@ void scne_take_double_steps(const struct tuning_task *task, int64_t width)
     take_double_steps_4(task);
 }
 
-/* Numbers of double precision that hidden_outputs works in. */
-int64_t scne_layer_space(int64_t n_columns, int64_t n_ramps, int64_t n_nodes, int64_t n_outputs)
+/* Numbers of double precision that hidden_outputs works in: of the layer with most features and of that with most columns. */
+int64_t scne_layer_space(int64_t n_columns, int64_t n_features, int64_t n_nodes, int64_t n_outputs)
 {
-    return TILE * (2 * n_columns + n_ramps + n_nodes + n_outputs) + 8;
+    return TILE * (n_columns + n_features + n_nodes + n_outputs + NODES_AT_ONCE) + 8;
 }
 
-void scne_hidden_outputs(const struct layer_task *task, int64_t width)
+void scne_hidden_outputs(const struct rows_task *task, int64_t width)
 {
 #if defined(__x86_64__)
     if (width == 16) { hidden_outputs_16(task); return; }
