@@ -99,6 +99,7 @@ def test_activations_are_precise_to_the_last_digits_everywhere(width):
         assert (np.sign(got) == np.sign(expected))[expected > 1e-300].all()
 
 
+@pytest.mark.skipif(KERNELS is None, reason="products of NumPy depend on the number of rows")
 @pytest.mark.parametrize("meet", [False, True])
 def test_a_row_has_the_same_bits_wherever_it_stands(meet):
     layer = layer_of(30, "tanh", meet=meet)

@@ -61,7 +61,6 @@ from scne.rows._scaling import (
     INPUT_SCALINGS,
     SCALINGS,
     ColumnScaling,
-    PlainColumns,
     RampScaling,
     same_map,
 )
@@ -158,7 +157,6 @@ __all__ = [
     "FileRows",
     "InputScaling",
     "Label",
-    "PlainColumns",
     "RampScaling",
     "RawRows",
     "RowBlock",

@@ -1,7 +1,7 @@
 /* Activations of vectors, in the precision of vectors.h. */
 #ifdef DOUBLE
 
-/* exp(y) - 1 and 2^n for y = n log(2) + r, |r| <= log(2) / 2, with |y| <= 700; the relative error is some units of the
+/* exp(y) - 1 for y = n log(2) + r, |r| <= log(2) / 2, with |y| <= 700; the relative error is some units of the
    last place, near zero too: n is zero there, and the series has no constant term. */
 static inline vec exp_less_one(vec y)
 {
