@@ -179,6 +179,6 @@ def networks_of(effort: int) -> int:
     Examples
     --------
     >>> networks_of(3), networks_of(5)
-    (8, 24)
+    (12, 24)
     """
     return STEPS[effort].networks

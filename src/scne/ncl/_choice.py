@@ -32,7 +32,7 @@ class Choice:
         The candidates.
     scores, errors : (n, k) arrays
         Mean squared error that each pair is expected to have on new rows (infinite where the pair is not allowed or was
-        not tried, or a fit has as many degrees of freedom as rows), and its training error (NaN where not tried).
+        not tried, or a fit has as many degrees of freedom as rows), and its training error (infinite where not tried).
     criterion : str
         Where the scores come from: "generalised cross-validation" or "held-out rows".
     """
@@ -147,7 +147,7 @@ def _best_path(
     last = len(grid) - 1
 
     def both_ends(ridge: Array) -> Scored:
-        scores, errors = np.full(len(grid), np.inf), np.full(len(grid), np.nan)
+        scores, errors = np.full(len(grid), np.inf), np.full(len(grid), np.inf)
         for place, solver in ((0, Naive()), (last, Cholesky())):
             solution = solver.solve(system, float(grid[place]), ridge)
             weights = solution.weights[:, :, None]
