@@ -95,7 +95,7 @@ class SCNRegressor(NetworkRegressor):
         output weights are always solved on all of them.
     tuning_epochs : float, default=0
         Rounds over the rows of the search in which all nodes are moved together by gradient steps, after the search;
-        few rows get more rounds (100 steps for each that is asked for, and no more than one for two rows) and at most
+        few rows get more rounds (200 steps for each that is asked for, and no more than one for two rows) and at most
         one node per four rows; fewer than 100 are not tuned on, and on fewer than 2,000 the networks of an ensemble are
         tuned again on all rows once lambda and the ridge are chosen, from 10 rounds on. A node keeps its columns.
         0 leaves the nodes where the search found them. With tuning, held-out rows serve to choose lambda and the ridge

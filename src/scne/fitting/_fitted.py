@@ -295,7 +295,7 @@ class FittedNetworks:
 
     def predicted(self, inputs: Array, engine: Engine) -> Array:
         """`outputs` by an engine that is opened here, unless rows are so few that kernels are done before it is."""
-        few = len(inputs) <= FEW_ROWS and not (engine.on_device or is_foreign(inputs))
+        few = not (engine.on_device or is_foreign(inputs)) and len(inputs) <= FEW_ROWS
         with nullcontext() if few and self.joined_terms.compiled is not None else engine:
             return self.outputs(inputs, engine)
 

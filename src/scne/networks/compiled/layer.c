@@ -2,6 +2,7 @@
    in the cache, and of every node only the weights that are not zero are looked at. A row's outputs do not depend on the rows
    beside it. */
 #define DOUBLE
+#include <math.h>
 #include "vectors.h"
 #include "activations.h"
 #include "layer.h"
@@ -9,8 +10,6 @@
 #if WIDTH == 16
 #include "pieces.h"
 #endif
-
-#include <math.h>
 
 /* Columns (c, TILE) of some rows as they are and scaled; those beyond the last row, up to a whole vector, are as zero. */
 static void fill(const struct rows_task *r, const struct layer *t, int64_t from, int64_t n, int64_t vectors, double *x, double *raw)

@@ -17,17 +17,20 @@ struct pieces {
 };
 
 static inline __attribute__((always_inline)) int find_in(
-    const struct pieces *p, const double *raw, const double *knots, int size, int64_t n, int64_t vectors, int64_t j, double full)
+    const struct layer *t, const struct pieces *p, const double *raw, const double *knots, int size, int64_t n, int64_t vectors,
+    int64_t j)
 {
+    /* Ramps end within the limits of a column. A row that is far beyond must give the bits of one at the limit. */
+    vec lower = all(t->lower ? t->lower[j] : -INFINITY), upper = all(t->upper ? t->upper[j] : INFINITY), full = all(*t->full);
     ints outside = {0};
     for (int64_t i = 0; i < vectors; i++) {
-        vec value = ((const vec *)raw)[i], x = ((const vec *)(p->plain + j * TILE))[i];
+        vec value = least(largest(((const vec *)raw)[i], lower), upper), x = ((const vec *)(p->plain + j * TILE))[i];
         ints k = {0};
         for (int64_t m = 1; m < n; m++) k -= (ints)(value >= all(knots[m]));
         vec start = entries(knots, size, k), slope = entries(knots + size, size, k);
         vec middle = entries(knots + 2 * size, size, k), half = entries(knots + 3 * size, size, k);
         vec along = (value - start) * slope - 1.0, place = largest(least(along, all(1.0)), all(-1.0));
-        ints here = (along != place) | (x > all(full)) | (x < all(-full));
+        ints here = (along != place) | (x > full) | (x < -full);
         ((vec *)(p->places + j * TILE))[i] = place;
         ((vec *)(p->ramps + j * TILE))[i] = (vec)k;
         ((vec *)(p->beyond + j * TILE))[i] = (vec)(here & (ints)((x - middle) - half * place));
@@ -43,11 +46,11 @@ static void find_pieces(const struct layer *t, const double *raw, const struct p
         int64_t n = t->first_ramps[j + 1] - t->first_ramps[j], size = t->sizes[j];
         const double *from = raw + j * TILE;
         int any = 0;
-        if (size == 1) any = find_in(p, from, knots, 1, n, vectors, j, *t->full);
-        if (size == 4) any = find_in(p, from, knots, 4, n, vectors, j, *t->full);
-        if (size == 8) any = find_in(p, from, knots, 8, n, vectors, j, *t->full);
-        if (size == 16) any = find_in(p, from, knots, 16, n, vectors, j, *t->full);
-        if (size == 32) any = find_in(p, from, knots, 32, n, vectors, j, *t->full);
+        if (size == 1) any = find_in(t, p, from, knots, 1, n, vectors, j);
+        if (size == 4) any = find_in(t, p, from, knots, 4, n, vectors, j);
+        if (size == 8) any = find_in(t, p, from, knots, 8, n, vectors, j);
+        if (size == 16) any = find_in(t, p, from, knots, 16, n, vectors, j);
+        if (size == 32) any = find_in(t, p, from, knots, 32, n, vectors, j);
         p->any_beyond[j] = any;
         knots += 4 * size;
     }
