@@ -6,6 +6,7 @@ Every term is the size of arrays that the code holds at the same time. `docs/lar
 
 from dataclasses import dataclass
 
+from scne.networks import FEWEST_RAMPS, MOST_OF_FEATURES
 from scne.passes import stripe_rows
 
 # Rows below which a search is not shortened to fit the memory: with fewer, nodes follow chance.
@@ -167,6 +168,9 @@ def _building(shape: FitShape, rows: int, threads: int) -> float:
         # The usual features with their uncorrelated twins, and those of many ramps. On one thread they come one after
         # the other, but what was let go is not back in time: a fit of 270 MB by the larger of both took 400.
         scaled += number * 2 * rows * (shape.n_features(rows) + 1)
+    if shape.tuned and in_all - shape.n_columns >= FEWEST_RAMPS * shape.n_graded > 0:
+        # One number for all ramps of a column, beside the other features.
+        scaled += 4.0 * MOST_OF_FEATURES * rows * (features + 1)
     pool = min(rows, shape.pool_rows or rows)
     # Rows on which candidates are compared are copied, but for a search on all of them that holds none out.
     compared = 0.0 if pool == rows and not shape.held_out else number * pool * (features + 1)

@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from scne.networks._features import put_features
 from scne.networks._layer import Activation, chosen_columns
+from scne.networks._lookups import RampHeights, ramp_heights
 from scne.passes import Engine, stripe_rows
 from scne.rows import (
     Array,
@@ -112,6 +113,11 @@ class SearchRows:
         if self.feature_columns is None:
             return np.arange(self.n_columns)
         return np.unique(self.feature_columns, return_inverse=True)[1]
+
+    @cached_property
+    def heights(self) -> RampHeights | None:
+        """The training rows with one number for all ramps of a column, as compiled steps read them."""
+        return ramp_heights(self.inputs[: self.n_training], self.feature_places)
 
     @cached_property
     def n_distinct(self) -> int:

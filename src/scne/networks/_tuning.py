@@ -19,6 +19,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from scne.networks._features import FeatureBlocks
 from scne.networks._layer import Activation
+from scne.networks._lookups import WIDTH_OF_LOOKUPS, LookupBlocks
 from scne.networks._numpy_steps import (
     ANNOUNCED_PARTS,
     MEAN_DECAY,
@@ -147,19 +148,24 @@ def _compiled_steps(
     """
     n, n_steps, (d, n_nodes), q = rows.n_training, len(settings.shares), nodes.shape, start.shape[1]
     dtype, library = nodes.dtype, kernels.library
-    inputs = np.ascontiguousarray(rows.inputs[:n], dtype=dtype)
+    heights = rows.heights if dtype == np.float32 and kernels.width == WIDTH_OF_LOOKUPS else None
+    inputs = np.ascontiguousarray(rows.inputs[:n], dtype=dtype) if heights is None else heights.inputs
     targets = np.ascontiguousarray(rows.targets[:n], dtype=dtype)
     roots_of_rows = None
     if rows.root_weights is not None:
         roots_of_rows = np.ascontiguousarray(rows.root_weights[:n], dtype=dtype)
-    blocks = FeatureBlocks(nodes)
-    weights = np.concatenate([nodes.ravel()[blocks.places], start.ravel()]).astype(dtype)
+    in_blocks, lookups, looked_up = nodes, None, np.empty(0, dtype=dtype)
+    if heights is not None:
+        in_blocks, lookups = nodes[heights.features], LookupBlocks(nodes, heights.ramps, len(heights.features))
+        looked_up = lookups.rows(nodes)
+    blocks = FeatureBlocks(in_blocks)
+    weights = np.concatenate([in_blocks.ravel()[blocks.places], looked_up, start.ravel()]).astype(dtype)
     means, squares = np.zeros_like(weights), np.zeros_like(weights)
     taken = np.arange(1, n_steps + 1)
     moves = settings.shares / (1.0 - MEAN_DECAY**taken)
     roots = 1.0 / np.sqrt(1.0 - SQUARE_DECAY**taken)
     task = TuningTask(
-        n_features=d,
+        n_features=inputs.shape[1],
         n_nodes=n_nodes,
         n_outputs=q,
         logistic=activation.recorded_name == "logistic",
@@ -177,6 +183,8 @@ def _compiled_steps(
         no_division_by_zero=NO_DIVISION_BY_ZERO,
         blocks=blocks.task,
     )
+    if lookups is not None:
+        task.lookups = lookups.task
     take_steps = library.scne_take_steps if dtype == np.float32 else library.scne_take_double_steps
     heard = is_heard()
     done, waiting, space = 0, [], None
@@ -194,7 +202,9 @@ def _compiled_steps(
         # A batch of all rows lies there already after the first call.
         task.gathers = space is None or task.n_batch < n
         if space is None:
-            space = np.empty(library.scne_space(task.n_batch, d, n_nodes, q, len(weights)), dtype=dtype)
+            space = np.empty(
+                library.scne_space(task.n_batch, inputs.shape[1], n_nodes, q, len(weights), len(looked_up)), dtype=dtype
+            )
         task.places, task.space = places.ctypes.data, space.ctypes.data
         task.moves, task.roots = moves[done:].ctypes.data, roots[done:].ctypes.data
         take_steps(ctypes.byref(task), kernels.width)
@@ -202,7 +212,12 @@ def _compiled_steps(
         if announce(stage, parts, ANNOUNCED_PARTS):
             break
     tuned = np.zeros((d, n_nodes))
-    tuned.ravel()[blocks.places] = weights[: len(blocks.places)]
+    by_blocks = np.zeros(in_blocks.shape)
+    by_blocks.ravel()[blocks.places] = weights[: len(blocks.places)]
+    if heights is None or lookups is None:
+        return by_blocks
+    tuned[heights.features] = by_blocks
+    tuned.ravel()[lookups.places] = weights[len(blocks.places) + lookups.entries]
     return tuned
 
 

@@ -46,7 +46,7 @@ def load_kernels() -> Kernels | None:
         return None
     for name, n_arguments in (
         ("width", 0),
-        ("space", 5),
+        ("space", 6),
         ("search_space", 7),
         ("layer_space", 4),
         ("shapley_space", 1),
@@ -76,6 +76,15 @@ class FeatureBlocksTask(ctypes.Structure):
     _fields_ = _fields(("n_blocks",), ("first_feature", "first_node", "first_weight", "features", "nodes"))
 
 
+class LookupsTask(ctypes.Structure):
+    """`struct lookups` of tuning.h."""
+
+    _fields_ = _fields(
+        ("n_columns", "size", "n_rows", "n_groups", "first_height"),
+        ("n_ramps", "first_row", "columns", "lanes", "first_group", "groups", "rows"),
+    )
+
+
 class TuningTask(ctypes.Structure):
     """`struct tuning_task` of tuning.h."""
 
@@ -89,6 +98,7 @@ class TuningTask(ctypes.Structure):
             ("scale", "input_rate", "output_rate", "mean_decay", "square_decay", "no_division_by_zero"),
         ),
         ("blocks", FeatureBlocksTask),
+        ("lookups", LookupsTask),
     )
 
 

@@ -81,7 +81,7 @@ static inline vec tanh_of(vec x)
     vec t = x * x;
     vec p = (((all(1.33190943e-08f) * t + 2.05835029e-05f) * t + 3.49403612e-03f) * t + 1.33797193e-01f) * t + 9.99999979e-01f;
     vec q = (((all(7.76203018e-07f) * t + 3.28309522e-04f) * t + 2.58710794e-02f) * t + 4.67130346e-01f) * t + 1.0f;
-    return largest(least(x * p / q, all(1.0f)), all(-1.0f));
+    return largest(least(quotient(x * p, q), all(1.0f)), all(-1.0f));
 }
 
 /* 1 / (1 + exp(x)), as precise in its lower tail. exp(x) = 2^n e^r with |r| <= log(2) / 2. */
@@ -94,7 +94,7 @@ static inline vec logistic_of(vec x)
     vec r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
     vec e = (((((all(1.0f / 720) * r + 1.0f / 120) * r + 1.0f / 24) * r + 1.0f / 6) * r + 0.5f) * r + 1.0f) * r + 1.0f;
     e = e * (vec)((n + 127) << 23);
-    return 1.0f / (1.0f + e);
+    return quotient(all(1.0f), 1.0f + e);
 }
 
 #endif

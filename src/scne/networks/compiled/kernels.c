@@ -8,10 +8,12 @@
 
 const char scne_source[] = SOURCE;
 
-/* Numbers that take_steps works in. */
-int64_t scne_space(int64_t n_batch, int64_t n_features, int64_t n_nodes, int64_t n_outputs, int64_t n_weights)
+/* Numbers that take_steps works in; `n_looked_up` weights stand in rows. */
+int64_t scne_space(
+    int64_t n_batch, int64_t n_features, int64_t n_nodes, int64_t n_outputs, int64_t n_weights, int64_t n_looked_up)
 {
-    return STRIDE(n_batch) * (n_features + n_nodes + n_outputs) + 3 * n_weights + 2 * (n_nodes + 1) + 32;
+    int64_t looked_up = n_looked_up ? LOOKUP_SPACE(n_batch, n_features, n_nodes, n_looked_up) : 0;
+    return STRIDE(n_batch) * (n_features + n_nodes + n_outputs) + 3 * n_weights + 2 * (n_nodes + 1) + 32 + looked_up;
 }
 
 int64_t scne_width(void)
