@@ -3,7 +3,7 @@
     pip install -e ".[test,bench]"
     python benchmarks/accuracy.py                                     # what is not yet measured, then the report
     python benchmarks/accuracy.py --set kin40k --fold 0 --model scne  # one fit; --again repeats what is there
-    python benchmarks/accuracy.py --ladder                            # also the steps of effort, scne-1 to scne-5
+    python benchmarks/accuracy.py --effort-page                       # steps of effort, on one fold, for docs/effort.md
     python benchmarks/accuracy.py --report                            # the report alone
     python benchmarks/accuracy.py --report --picture                  # and error against time, as SVG, light and dark
 
@@ -45,8 +45,8 @@ from accuracy_models import (
     package_versions,
     refuse_missing_packages,
 )
-from accuracy_picture import write_pictures
-from accuracy_report import Key, read_results, report, summarise, write_page
+from accuracy_picture import TREES, write_pictures
+from accuracy_report import Key, effort_report, read_results, report, summarise, write_page
 from accuracy_tables import FOLDS, Split, read_split
 
 RESULTS = ROOT / "benchmarks" / "results"
@@ -84,7 +84,8 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--set", dest="sets", nargs="+", choices=FOLDS, default=list(FOLDS))
     parser.add_argument("--fold", dest="folds", nargs="+", type=int, choices=folds, default=folds)
     parser.add_argument("--model", dest="models", nargs="+", choices=(*MODELS, *LADDER), default=list(MODELS))
-    parser.add_argument("--ladder", action="store_true", help="also measure scne at every effort")
+    effort = "measure scne at every effort on the first fold, and write docs/effort.md and its picture"
+    parser.add_argument("--effort-page", action="store_true", help=effort)
     parser.add_argument("--again", action="store_true", help="also measure what is already in the results")
     parser.add_argument("--report", action="store_true", help="measure nothing")
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
@@ -95,8 +96,8 @@ def read_options() -> argparse.Namespace:
     options = parser.parse_args()
     if not (options.report or options.data.is_dir()):
         raise SystemExit(f"--data is {options.data}, but there is no such folder; name the one that holds uci/.")
-    if options.ladder:
-        options.models += [step for step in LADDER if step not in options.models]
+    if options.effort_page:
+        options.models, options.folds = ["scne", *LADDER, *TREES], [0]
     return options
 
 
@@ -108,6 +109,13 @@ def main() -> int:
     refuse_missing_packages(model for *_, model in to_measure)
     failed = run(to_measure, options.data, options.results)
     results = read_results(options.results)
+    if options.effort_page:
+        folds = {name: (0,) for name in FOLDS}
+        text = effort_report(results, folds)
+        print(text)
+        write_page(ROOT / "docs" / "effort.md", text, "ladder")
+        write_pictures(summarise(results, folds), ROOT / "docs" / "_static" / "effort")
+        return int(failed > 0)
     text = report(results)
     print(text)
     missing = sum((name, fold, model) not in results for name in FOLDS for fold in FOLDS[name] for model in MODELS)

@@ -1,7 +1,7 @@
 """The report of benchmarks/accuracy.py: lines of JSON in, one page of markdown out."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from accuracy_models import LADDER, MODELS, OURS, RIVALS, THREADS
-from accuracy_tables import FOLDS, VIEWS
+from accuracy_tables import FOLDS, NUMERIC, VIEWS
 
 # A table's ratio counts as at least the one and at most the other, so that no easy table decides.
 LEAST_RATIO, MOST_RATIO = 0.7, 1.43
 
 Key = tuple[str, int, str]  # set, fold, model
 Results = dict[Key, dict[str, Any]]
+Folds = Mapping[str, tuple[int, ...]]  # of each set
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,14 @@ def read_results(path: Path) -> Results:
     return {(line["set"], line["fold"], line["model"]): line for line in lines}
 
 
-def summarise(results: Results) -> pd.DataFrame:
-    """Means of errors and sizes and sums of seconds over the folds, for each set and model that has all its folds."""
+def summarise(results: Results, folds: Folds = FOLDS) -> pd.DataFrame:
+    """Means of errors and sizes and sums of seconds over some folds, for each set and model that has all of them."""
+    results = {key: line for key, line in results.items() if key[1] in folds[key[0]]}
     if not results:
         return pd.DataFrame()
     how = dict.fromkeys(["error", "rmse", "bytes"], "mean") | dict.fromkeys(["fit_seconds", "predict_seconds"], "sum")
     summary = pd.DataFrame(list(results.values())).groupby(["set", "model"]).agg({"fold": "count", **how})
-    return summary[summary["fold"] == [len(FOLDS[name]) for name, _ in summary.index]]
+    return summary[summary["fold"] == [len(folds[name]) for name, _ in summary.index]]
 
 
 def error_columns(summary: pd.DataFrame, models: Iterable[str]) -> pd.DataFrame:
@@ -144,23 +146,6 @@ def rival_table(summary: pd.DataFrame, sets: tuple[str, ...]) -> str:
     return markdown_table(header, rows) if rows else "No rival is complete on any of them yet."
 
 
-def ladder_parts(summary: pd.DataFrame) -> list[str]:
-    """The steps of effort against the default; nothing where none was measured."""
-    rows = []
-    for step in LADDER:
-        comparison = compare(summary, step, FOLDS)
-        if comparison.ratios.empty:
-            continue
-        ratios, theirs, ours = 1 / comparison.ratios, comparison.theirs, comparison.ours
-        seconds = theirs["fit_seconds"].sum()
-        clipped = geometric_mean(ratios.clip(LEAST_RATIO, MOST_RATIO))
-        relative = f"{seconds / ours['fit_seconds'].sum():.2f}"
-        sizes = f"{theirs['bytes'].mean() / 1e3:,.0f}"
-        rows.append([step, str(len(ratios)), f"{clipped:.3f}", f"{seconds:,.2f}", relative, sizes])
-    header = ["step", "tables", "clipped ratio to scne", "fit, s", "fit, relative to scne", "size, kB"]
-    return ["Steps of effort against the default:", markdown_table(header, rows)] if rows else []
-
-
 def listed(names: Iterable[str]) -> str:
     """A few names, or the number of many.
 
@@ -202,6 +187,27 @@ def notes(results: Results, errors: pd.DataFrame) -> list[str]:
     return [sentence for holds, sentence in said if holds]
 
 
+def effort_report(results: Results, folds: Folds) -> str:
+    """Steps of effort and trees against the default, by error and time, as markdown."""
+    summary = summarise(results, folds)
+    errors = error_columns(summary, ("scne", *LADDER, *RIVALS)).dropna(how="all", axis=1).dropna()
+    seconds = summary["fit_seconds"].unstack("model").loc[errors.index].sum()
+    ratios = errors.div(errors["scne"], axis=0)
+    of_numbers = ratios.index.isin(NUMERIC)
+    rows = []
+    for model in errors.columns.drop("scne"):
+        clipped = geometric_mean(ratios[model].clip(LEAST_RATIO, MOST_RATIO))
+        shown = [f"{clipped:.3f}", f"{geometric_mean(ratios.loc[of_numbers, model]):.3f}"]
+        rows.append([model, *shown, f"{seconds[model]:,.1f}", f"{seconds[model] / seconds['scne']:.2f}"])
+    header = ["model", "error, limited ratios", "error, tables of numbers", "fits, s", "time"]
+    words = (
+        f"Fold 0 of {len(errors)} tables. Errors and times are relative to the default's; errors are geometric means "
+        f"of ratios, first limited to {LEAST_RATIO} to {MOST_RATIO} for each table, then as they are on the "
+        f"{of_numbers.sum()} tables without text or gaps."
+    )
+    return "\n\n".join([words, markdown_table(header, rows), *notes(results, errors)[-1:]])
+
+
 def report(results: Results) -> str:
     """The whole comparison as markdown."""
     summary = summarise(results)
@@ -221,7 +227,6 @@ def report(results: Results) -> str:
     ]
     for view, sets in VIEWS.items():
         parts += [f"{view[0].upper()}{view[1:]} ({len(sets)}: {', '.join(sets)}):", rival_table(summary, sets)]
-    parts += ladder_parts(summary)
     parts += ["\n".join(["Bounds:", "", *bound_lines(summary)]), *notes(results, errors)]
     return "\n\n".join(parts)
 

@@ -34,6 +34,8 @@ VIEWS: dict[str, tuple[str, ...]] = {
     # beijing_air has both too, but mostly numbers, and 400,000 rows.
     "tables with text or gaps": ("california", "ames", "loans", "nlswork", "abalone"),
 }
+# Those without text and gaps; among the small ones too.
+NUMERIC = (*UCI, "sgemm", "year_sample", *SMALL)
 BEIJING_GROUPS = {
     "pollutants": ["PM10", "SO2", "NO2", "CO", "O3"],
     "weather": ["TEMP", "PRES", "DEWP", "RAIN", "wd", "WSPM"],

@@ -145,10 +145,21 @@ def test_the_report_says_which_state_of_the_source_a_line_came_from(bench):
     assert "given numbers and not the table: wine." in report
 
 
-def test_steps_of_effort_stand_in_a_table_of_their_own(bench):
-    errors, seconds = {"scne": 0.5, "catboost": 0.5, "scne-1": 0.6}, {"scne": 1.0, "catboost": 1.0, "scne-1": 0.25}
-    report = bench.report.report(make_results(bench, errors, seconds, ["wine"]))
-    assert cells_of(report, "scne-1") == [["scne-1", "1", "1.200", "0.75", "0.25", "1"]]
+def test_steps_of_effort_beside_the_default(bench):
+    models = ("scne", "catboost", "scne-1", "ridge")
+    errors, seconds = (
+        dict(zip(models, (0.5, 0.5, 0.6, 1.0), strict=True)),
+        dict(zip(models, (1.0, 3, 0.25, 1), strict=True)),
+    )
+    results = make_results(bench, errors, seconds, ["wine", "ames"])
+    results["ames", 0, "scne-1"]["error"] = 0.5
+    # Other folds do not count.
+    results["wine", 1, "scne-1"]["error"] = 9.0
+    text = bench.report.effort_report(results, dict.fromkeys(bench.tables.FOLDS, (0,)))
+    assert cells_of(text, "scne-1") == [["scne-1", f"{1.2**0.5:.3f}", "1.200", "0.5", "0.25"]]
+    assert cells_of(text, "ridge") == [["ridge", "1.430", "2.000", "2.0", "1.00"]]
+    assert "Fold 0 of 2 tables." in text
+    assert "on the 1 tables without" in text
     assert not set(bench.models.LADDER) & set(bench.models.MODELS)
 
 
