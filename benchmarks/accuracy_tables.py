@@ -34,6 +34,8 @@ VIEWS: dict[str, tuple[str, ...]] = {
     # beijing_air has both too, but mostly numbers, and 400,000 rows.
     "tables with text or gaps": ("california", "ames", "loans", "nlswork", "abalone"),
 }
+# On which steps of effort are compared: the highest takes a minute for each of them.
+EFFORT_SETS = (*UCI, "california", "ames", "abalone")
 # Those without text and gaps; among the small ones too.
 NUMERIC = (*UCI, "sgemm", "year_sample", *SMALL)
 BEIJING_GROUPS = {

@@ -181,6 +181,23 @@ def test_ends_first_scores_both_ends_of_all_ridges_and_the_best_path(member_weig
     np.testing.assert_array_equal(choice.ridge, np.full(3, ridges[row]))
 
 
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_of_many_nodes_the_path_is_tried_around_its_best_place(n_outputs, monkeypatch):
+    monkeypatch.setattr("scne.ncl._choice.MOST_FOR_PATH", 1)
+    fitted, judged = make_systems(n_outputs)
+    ridges = [1e-3, 0.1, 10.0, 1000.0]
+    whole = choose(fitted, ridges, held_out=judged)
+    choice = choose(fitted, ridges, held_out=judged, ends_first=True)
+    tried = np.isfinite(choice.scores)
+    best = int(np.argmin(whole.scores[:, [0, -1]].min(axis=1)))
+    assert 10 < tried[best].sum() < 25
+    assert tried.sum() == tried[best].sum() + 2 * (len(ridges) - 1)
+    np.testing.assert_array_equal(np.isinf(choice.errors), ~tried)
+    np.testing.assert_allclose(choice.scores[tried], whole.scores[tried], rtol=1e-8)
+    np.testing.assert_allclose(choice.errors[tried], whole.errors[tried], rtol=1e-8)
+    assert choice.scores.min() == pytest.approx(whole.scores[best].min(), rel=1e-4)
+
+
 def test_ends_first_changes_nothing_where_lambdas_are_given_or_limited():
     fitted, judged = make_systems()
     for settings in ({"decorrelations": [0.2, 0.7]}, {"limit": 1.0}):

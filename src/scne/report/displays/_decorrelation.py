@@ -128,8 +128,9 @@ class DecorrelationPathDisplay(Display):
         table = model.choice_
         if decorrelations is None and table is not None and len(table.decorrelations) > 1:
             ridge = int(np.argmin(np.abs(table.ridges - table.ridge).sum(axis=1)))
-            lambdas, training, scores = table.decorrelations, table.errors[ridge], table.scores[ridge]
-            criterion = table.criterion
+            tried = np.isfinite(table.errors[ridge])
+            lambdas, training = table.decorrelations[tried], table.errors[ridge][tried]
+            scores, criterion = table.scores[ridge][tried], table.criterion
         else:
             if not hasattr(model, "system_"):
                 raise ValueError(
