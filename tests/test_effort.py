@@ -15,7 +15,7 @@ from scne.estimators import CheckpointError, load_model, networks_of
 from scne.estimators._effort import STEPS
 
 # Effort, networks, nodes of each and rounds of tuning, as docs/effort.md has them.
-LADDER = [(1, 2, 30, 2), (2, 4, 60, 4), (3, 12, 100, 10), (4, 16, 150, 15), (5, 24, 200, 30)]
+LADDER = [(1, 3, 40, 3), (2, 4, 60, 4), (3, 12, 100, 10), (4, 16, 150, 15), (5, 24, 200, 30)]
 NO_STEPS = [0, 6, -1, True, 1.0, 3.0, "3", "high", None, np.nan, [3]]
 both = pytest.mark.parametrize("cls", [SCNERegressor, SCNEClassifier])
 
@@ -64,31 +64,31 @@ def test_a_base_model_sets_what_effort_would(cls, estimator):
 
 
 def test_a_step_is_its_base_model_and_its_networks():
-    X, y = rows()
+    X, y = rows(250)
     model = SCNERegressor(effort=1, random_state=0).fit(X, y)
-    assert len(model.members_) == 2
-    assert max(model.n_hidden_) == 30
-    spelled_out = SCNERegressor(SCNRegressor.tuned(effort=1), n_estimators=2, random_state=0).fit(X, y)
+    assert len(model.members_) == 3
+    assert max(model.n_hidden_) == 40
+    spelled_out = SCNERegressor(SCNRegressor.tuned(effort=1), n_estimators=3, random_state=0).fit(X, y)
     assert np.array_equal(model.predict(X), spelled_out.predict(X))
     assert np.array_equal(model.predict(X), clone(model).set_params(n_jobs=1).fit(X, y).predict(X))
     later = model.partial_fit(*rows(50, 1)).add_nodes(2, X, y)
-    assert len(later.members_) == 2
-    assert max(later.n_hidden_) == 32
+    assert len(later.members_) == 3
+    assert max(later.n_hidden_) == 42
 
 
 def test_what_is_given_overrides_the_step():
-    X, y = rows()
-    assert len(SCNERegressor(effort=1, n_estimators=3, random_state=0).fit(X, y).members_) == 3
+    X, y = rows(250)
+    assert len(SCNERegressor(effort=1, n_estimators=2, random_state=0).fit(X, y).members_) == 2
     per_group = SCNERegressor(effort=1, groups=[[0], [1], [2]], networks="per group", random_state=0).fit(X, y)
     assert list(per_group.groups_) == ["group 1", "group 2", "group 3"]
-    assert max(per_group.n_hidden_) == 30
+    assert max(per_group.n_hidden_) == 40
 
 
 def test_a_classifier_hands_it_to_its_regressor():
     X, y = rows()
     model = SCNEClassifier(effort=1, random_state=0).partial_fit(X, y > 0)
     assert (model.regressor_.effort, model.regressor_.n_estimators) == (1, None)
-    assert len(model.regressor_.members_) == 2
+    assert len(model.regressor_.members_) == 3
 
 
 def test_the_default_number_is_the_same_wherever_rows_live(tmp_path):
@@ -146,14 +146,14 @@ def test_another_effort_is_another_fit(tmp_path):
 @pytest.mark.parametrize(
     ("options", "networks", "nodes", "epochs"),
     [
-        ((), 2, 30, 2),
-        (("--networks", "3"), 3, 30, 2),
-        (("--nodes", "4", "--tuning", "0"), 2, 4, 0),
+        ((), 3, 40, 3),
+        (("--networks", "2"), 2, 40, 3),
+        (("--nodes", "4", "--tuning", "0"), 3, 4, 0),
         (("--effort", "3", "--nodes", "2", "--tuning", "0"), 12, 2, 0),
     ],
 )
 def test_the_command_takes_it(options, networks, nodes, epochs, tmp_path, monkeypatch, capsys):
-    X, y = rows()
+    X, y = rows(250)
     pd.DataFrame(X, columns=list("abc")).assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
     monkeypatch.chdir(tmp_path)
     arguments = ("fit", "rows.csv", "--target", "y", "--effort", "1", *options, "--json")

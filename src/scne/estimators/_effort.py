@@ -27,7 +27,7 @@ class Step:
 DEFAULT_EFFORT = 3
 STEPS: Mapping[int, Step] = MappingProxyType(
     {
-        1: Step(2, 30, 2),
+        1: Step(3, 40, 3),
         2: Step(4, 60, 4),
         DEFAULT_EFFORT: Step(12, 100, 10),
         4: Step(16, 150, 15),
