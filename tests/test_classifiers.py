@@ -273,7 +273,7 @@ def test_scikit_learn_s_tools():
 def test_digits_beat_logistic_regression():
     X, y = load_digits(return_X_y=True)
     a, b, ya, yb = train_test_split(X, y, random_state=0, stratify=y)
-    model = SCNEClassifier(n_estimators=2, random_state=0).fit(a, ya)
+    model = SCNEClassifier(n_estimators=3, random_state=0).fit(a, ya)
     linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(a, ya)
     assert model.score(b, yb) > 0.96
     assert log_loss(yb, model.predict_proba(b)) < log_loss(yb, linear.predict_proba(b))

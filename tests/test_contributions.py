@@ -65,9 +65,10 @@ NUMBERS = pd.DataFrame(RNG.uniform(-2, 2, (300, 4)), columns=list("abcd"))
 PRODUCT = (np.sin(2 * NUMBERS.a) + NUMBERS.b * NUMBERS.c + 0.3 * NUMBERS.d).to_numpy()
 TWO = np.column_stack([PRODUCT, NUMBERS.a * NUMBERS.d])
 GROUPS = {"left": ["a", "b"], "right": ["c", "d"]}
+SMALL_NETWORK = SCNRegressor.tuned(effort=1, max_hidden=20)
 MODELS = {
     "default": (SCNERegressor(effort=1, random_state=0), PRODUCT),
-    "two outputs, blended trend": (SCNERegressor(effort=1, random_state=0), TWO),
+    "two outputs, blended trend": (SCNERegressor(SMALL_NETWORK, n_estimators=2, random_state=0), TWO),
     "trend taken off": (SCNERegressor(effort=1, trend="linear", random_state=0), TWO),
     "groups": (SCNERegressor(effort=1, groups=GROUPS, networks="per group", random_state=0), PRODUCT),
     "paper": (SCNERegressor.paper(groups=GROUPS, random_state=0), PRODUCT),

@@ -115,7 +115,7 @@ def stage_bytes(shape: FitShape, rows: int, threads: int) -> dict[str, float]:
     --------
     >>> shape = FitShape(1_000_000, 20, 20, 1, 168.0, 0.0, 5e7, 0.0, 6, 100, 50, 2_000, None, True, True, False, 0.15)
     >>> {stage: round(held / 1e6) for stage, held in stage_bytes(shape, 100_000, 2).items()}
-    {'learning columns': 115, 'building networks': 152, 'summing rows': 258, 'judging': 47}
+    {'learning columns': 115, 'building networks': 205, 'summing rows': 258, 'judging': 47}
     """
     sample = 8.0 * rows * (shape.n_columns + shape.n_targets)
     return {
