@@ -251,8 +251,9 @@ def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: 
     stage = f"network-{index}"
     kept = site.checkpoint.load(stage, _nodes_form(rows.n_columns)) if site.checkpoint else None
     budget = plan.basis_bytes(site)
+    kernels = search_kernels(rows, settings, budget)
     # Pools on few rows are short calls of NumPy: two searches would only hand the interpreter to and fro.
-    waits = rows.n_training <= MOST_FOR_ONE_SEARCH and search_kernels(rows, settings, budget) is None
+    waits = rows.n_training <= MOST_FOR_ONE_SEARCH and kernels is None
     with site.one_search if waits else nullcontext():
         found = build_network(
             rows,
@@ -262,7 +263,8 @@ def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: 
             site.engine,
             budget,
             f"building {name}",
-            ChosenNodes(**kept) if kept else None,
+            # Kernels add nodes with other last bits than NumPy adds those that were kept, and take a tenth of a second.
+            ChosenNodes(**kept) if kept and kernels is None else None,
             partial(site.keep, stage) if site.checkpoint else None,
         )
     if site.checkpoint and found.chosen:

@@ -6,7 +6,7 @@ Every term is the size of arrays that the code holds at the same time. `docs/lar
 
 from dataclasses import dataclass
 
-from scne.networks import FEWEST_RAMPS, MOST_OF_FEATURES
+from scne.networks import FEWEST_RAMPS
 from scne.passes import stripe_rows
 
 # Rows below which a search is not shortened to fit the memory: with fewer, nodes follow chance.
@@ -115,7 +115,7 @@ def stage_bytes(shape: FitShape, rows: int, threads: int) -> dict[str, float]:
     --------
     >>> shape = FitShape(1_000_000, 20, 20, 1, 168.0, 0.0, 5e7, 0.0, 6, 100, 50, 2_000, None, True, True, False, 0.15)
     >>> {stage: round(held / 1e6) for stage, held in stage_bytes(shape, 100_000, 2).items()}
-    {'learning columns': 115, 'building networks': 205, 'summing rows': 258, 'judging': 47}
+    {'learning columns': 115, 'building networks': 169, 'summing rows': 258, 'judging': 47}
     """
     sample = 8.0 * rows * (shape.n_columns + shape.n_targets)
     return {
@@ -169,8 +169,8 @@ def _building(shape: FitShape, rows: int, threads: int) -> float:
         # the other, but what was let go is not back in time: a fit of 270 MB by the larger of both took 400.
         scaled += number * 2 * rows * (shape.n_features(rows) + 1)
     if shape.tuned and in_all - shape.n_columns >= FEWEST_RAMPS * shape.n_graded > 0:
-        # One number for all ramps of a column, beside the other features.
-        scaled += 4.0 * MOST_OF_FEATURES * rows * (features + 1)
+        # One number for all ramps of a column, and the columns once more.
+        scaled += 4.0 * rows * (shape.n_columns + shape.n_graded + 1)
     pool = min(rows, shape.pool_rows or rows)
     # Rows on which candidates are compared are copied, but for a search on all of them that holds none out.
     compared = 0.0 if pool == rows and not shape.held_out else number * pool * (features + 1)

@@ -15,7 +15,7 @@ from scne.networks._layer import (
     joint_outputs,
     rows_at_once,
 )
-from scne.networks._lookups import FEWEST_RAMPS, MOST_OF_FEATURES
+from scne.networks._lookups import FEWEST_RAMPS
 from scne.networks._pools import POOLS, pool_generator, sparse_pool, uniform_pool
 from scne.networks._rvfl import draw_nodes
 from scne.networks._search_rows import SearchRows, prepare_search
@@ -29,7 +29,6 @@ __all__ = [
     "CRITERIA",
     "FEWEST_RAMPS",
     "KERNELS",
-    "MOST_OF_FEATURES",
     "POOLS",
     "Activation",
     "Basis",
