@@ -7,6 +7,7 @@ Every term is the size of arrays that the code holds at the same time. `docs/lar
 from dataclasses import dataclass
 
 from scne.networks import FEWEST_RAMPS
+from scne.networks.compiled import KERNELS
 from scne.passes import stripe_rows
 
 # Rows below which a search is not shortened to fit the memory: with fewer, nodes follow chance.
@@ -114,8 +115,9 @@ def stage_bytes(shape: FitShape, rows: int, threads: int) -> dict[str, float]:
     Examples
     --------
     >>> shape = FitShape(1_000_000, 20, 20, 1, 168.0, 0.0, 5e7, 0.0, 6, 100, 50, 2_000, None, True, True, False, 0.15)
-    >>> {stage: round(held / 1e6) for stage, held in stage_bytes(shape, 100_000, 2).items()}
-    {'learning columns': 115, 'building networks': 169, 'summing rows': 258, 'judging': 47}
+    >>> stages = stage_bytes(shape, 100_000, 2)
+    >>> {stage: round(stages[stage] / 1e6) for stage in ("learning columns", "building networks", "judging")}
+    {'learning columns': 115, 'building networks': 169, 'judging': 47}
     """
     sample = 8.0 * rows * (shape.n_columns + shape.n_targets)
     return {
@@ -191,7 +193,8 @@ def _summing(shape: FitShape, threads: int) -> float:
     features = shape.most_features(12_000)
     block = 8.0 * stripe * shape.n_columns
     part = min(stripe, max(256, int(_GRAM_BYTES / (8 * nodes)) // 256 * 256))
-    kernel = _scaling(features) + 2 * 8.0 * part * nodes
+    # Compiled kernels make features of a few rows at a time, in the cache.
+    kernel = (0.0 if KERNELS else _scaling(features)) + 2 * 8.0 * part * nodes
     gram = 8.0 * nodes**2 * (2 * threads + 4)
     ahead = (2 if block > 1 << 24 else 3) * block
     return _members(shape, features) + _reading(shape) + ahead + _in_flight(block, threads) + threads * kernel + gram
