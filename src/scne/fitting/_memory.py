@@ -6,8 +6,7 @@ Every term is the size of arrays that the code holds at the same time. `docs/lar
 
 from dataclasses import dataclass
 
-from scne.networks import FEWEST_RAMPS
-from scne.networks.compiled import KERNELS
+from scne.networks import FEWEST_RAMPS, KERNELS
 from scne.passes import stripe_rows
 
 # Rows below which a search is not shortened to fit the memory: with fewer, nodes follow chance.
