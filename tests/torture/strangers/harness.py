@@ -24,6 +24,8 @@ MOST_BYTES = 256_000_000
 # Seconds of processor time for a case: those of the clock say more about other programs.
 MOST_SECONDS = 2.0
 _SLOW = f"it took more than {MOST_SECONDS:g} s"
+# Entries written and read as JSON, and the seconds that it took on an idle Intel Xeon of 2.5 GHz.
+_WORK, _WORK_SECONDS = 200_000, 0.31
 _BATCH = 1_000
 # A child that does nothing for so long hangs.
 _STALLED = 120.0
@@ -142,15 +144,24 @@ def _child(case: Case, seed: int, first: int, stop: int, deadline: float, shared
 
 
 def _outcome(case: Case, seed: int, number: int) -> tuple[str, str | None]:
-    """A case's word and what escaped. One that takes too long is run once more: a busy neighbour on the same core can
-    double even the processor's time, but not twice in a row what is far below the bound."""
-    word, escape = _tried(case, seed, number)
-    return _tried(case, seed, number) if escape is not None and escape.startswith(_SLOW) else (word, escape)
+    """A case's word and what escaped. One that takes too long is run once more, with as much more time as the
+    processor is slower at that moment than the one for which the bound was set."""
+    word, escape = _tried(case, seed, number, MOST_SECONDS)
+    if escape is None or not escape.startswith(_SLOW):
+        return word, escape
+    return _tried(case, seed, number, MOST_SECONDS * max(1.0, _slowness()))
 
 
-def _tried(case: Case, seed: int, number: int) -> tuple[str, str | None]:
+def _slowness() -> float:
+    """The processor's time for a fixed piece of work, as a multiple of what it was where the bound was set."""
+    started = time.process_time()
+    json.loads(json.dumps({f"{n:x}": n for n in range(_WORK)}))
+    return (time.process_time() - started) / _WORK_SECONDS
+
+
+def _tried(case: Case, seed: int, number: int, seconds: float) -> tuple[str, str | None]:
     try:
-        signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
         outcome = case(seed, number)
         signal.setitimer(signal.ITIMER_PROF, 0)
         return outcome, None
