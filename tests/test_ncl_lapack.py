@@ -122,6 +122,17 @@ def test_all_shifts_at_once_with_singular_and_indefinite_ones_among_them(n_outpu
         np.testing.assert_allclose(alone[:, :, 0], found[:, :, i], rtol=1e-12)
 
 
+def test_singular_shifts_are_noticed_whatever_their_pivots():
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        size = int(rng.integers(2, 40))
+        reduced = tridiagonalise(np.asfortranarray(symmetric(size, seed)))
+        lowest, rhs = -reduced.eigenvalues[0], rng.standard_normal((size, 1))
+        found = reduced.solve_shifted(np.array([lowest]), np.ones(1), rhs)[:, :, 0]
+        expected = np.linalg.pinv(lowest * np.eye(size) + dense(reduced), rcond=1e-13) @ rhs
+        np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
+
+
 @pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("size", [0, 1])
 def test_matrices_without_an_off_diagonal(size):

@@ -242,10 +242,14 @@ class Tridiagonal:
         diagonal = np.add(shifts[:, None], np.multiply.outer(scales, self.diagonal))
         off_diagonal = np.zeros((n, p))
         np.multiply.outer(scales, self.off_diagonal, out=off_diagonal[:, : p - 1])
-        # A singular matrix may slip through on rounding, with a pivot of that size.
-        least_pivot = p * EPS * diagonal.max(axis=1, initial=0.0)
-        factored = _factor_each(diagonal, off_diagonal)
-        factored &= diagonal.min(axis=1, initial=np.inf) > least_pivot
+        # A singular matrix may slip through on rounding, with no small pivot from either end. One over the inverse's
+        # diagonal, which the pivots from both ends give, is small somewhere: at most p times the least eigenvalue.
+        inverted, upwards = -diagonal, diagonal[:, ::-1].copy()
+        off_upwards = np.concatenate([off_diagonal[:, -2::-1], off_diagonal[:, -1:]], axis=1)
+        rounding = 4 * p * EPS * diagonal.max(axis=1, initial=0.0)
+        factored = _factor_each(diagonal, off_diagonal) & _factor_each(upwards, off_upwards)
+        inverted += diagonal + upwards[:, ::-1]
+        factored &= inverted.min(axis=1, initial=np.inf) > rounding
         solutions = np.empty((q, n, p))
         solutions[...] = rhs.T[:, None, :]
         if solutions.size:
