@@ -33,7 +33,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): _WORKSPACE,
     (
         "ncl/_factors.py",
-        "least_pivot = p * EPS * diagonal.max(axis=1, initial=0.0)",
+        "rounding = 4 * p * EPS * diagonal.max(axis=1, initial=0.0)",
         "0.0 -> 1.0",
     ): "what counts as singular too early is solved by its eigenvectors, with the same result",
     (
