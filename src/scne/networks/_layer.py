@@ -243,6 +243,13 @@ def joint_outputs(layers: Sequence[HiddenLayer], inputs: Array, precision: str =
         for start in range(0, len(inputs), rows):
             hidden[start : start + rows] = joint_outputs(layers, inputs[start : start + rows], precision)
         return hidden
+    if is_numpy(inputs) and len(layers) > 1:
+        # One after the other into their place: all of them beside the whole would take twice the memory.
+        hidden, first = np.empty((len(inputs), sum(layer.n_outputs for layer in layers))), 0
+        for outputs in each_outputs(layers, inputs, precision):
+            hidden[:, first : first + outputs.shape[1]] = outputs
+            first += outputs.shape[1]
+        return hidden
     parts = list(each_outputs(layers, inputs, precision))
     return namespace_of(inputs).concat(parts, axis=1) if len(parts) > 1 else parts[0]
 

@@ -200,8 +200,9 @@ def system_sums(block: RowBlock, hidden_outputs: Callable[[Array], Array], targe
     assert block.targets is not None
     if not is_numpy(block.inputs):
         return _system_on_device(block, hidden_outputs, target_scaling)
-    total: SystemSums | None = None
-    width = hidden_outputs(block.inputs[:1]).shape[1]
+    width, q = hidden_outputs(block.inputs[:1]).shape[1], block.targets.shape[1]
+    total = SystemSums(np.zeros((width, width)), np.zeros((width, q)), np.zeros(q), np.zeros(()))
+    product = scratch("gram", (width, width), np.float64)
     for part in _parts(len(block.inputs), 8 * width, _GRAM_BYTES):
         hidden = hidden_outputs(block.inputs[part])
         targets = target_scaling.apply(block.targets[part])
@@ -213,9 +214,9 @@ def system_sums(block: RowBlock, hidden_outputs: Callable[[Array], Array], targe
                 targets * root,
                 float(block.weights[part].sum(dtype=float)),
             )
-        sums = SystemSums(hidden.T @ hidden, hidden.T @ targets, np.square(targets).sum(axis=0), np.array(weight))
-        total = sums if total is None else added(total, sums)
-    assert total is not None
+        np.matmul(hidden.T, hidden, out=product)
+        sums = SystemSums(product, hidden.T @ targets, np.square(targets).sum(axis=0), np.array(weight))
+        total = added(total, sums)
     return total
 
 
