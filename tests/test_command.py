@@ -164,3 +164,24 @@ def test_fit_gives_the_default_model_of_python(tmp_path):
     of_python = scne.SCNERegressor(effort=1, random_state=0).fit(frame[["a", "b"]], frame["target"])
     assert of_command.estimator.get_params() == scne.SCNRegressor.tuned(1).get_params()
     assert of_command.predict(frame).tobytes() == of_python.predict(frame[["a", "b"]]).tobytes()
+
+
+CALLED_BACK = """
+import signal, time, weakref
+from scne.cli._signals import Stopped, stopping_cleanly
+class Thing:
+    pass
+with stopping_cleanly():
+    thing = Thing()
+    seen = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
+    try:
+        del thing
+        time.sleep(20)
+    except Stopped as stopped:
+        raise SystemExit(stopped.status)
+"""
+
+
+def test_a_signal_that_arrives_while_the_interpreter_calls_back_is_not_lost():
+    done = subprocess.run([sys.executable, "-c", CALLED_BACK], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "")

@@ -1,14 +1,21 @@
 """Ctrl-C and SIGTERM: the command ends as if by an error, cleans up behind itself, and says what it kept."""
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 # What the operating system asks a command to stop with, and how that is called.
 _NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
+# Seconds until a signal that was lost comes again.
+_SOON = 0.01
 
 
 class Stopped(BaseException):
@@ -52,9 +59,23 @@ def stopping_cleanly() -> Iterator[None]:
         by_default()
         raise Stopped(number)
 
-    try:
+    def listen() -> None:
         for number in answered:
             signal.signal(number, stop)
+
+    def lost(raised: "UnraisableHookArgs") -> None:
+        # A signal can arrive while the interpreter calls back, as when an object dies: what is raised there is printed
+        # and goes nowhere.
+        if not isinstance(raised.exc_value, Stopped):
+            usual(raised)
+            return
+        listen()
+        threading.Timer(_SOON, os.kill, (os.getpid(), raised.exc_value.number)).start()
+
+    usual, sys.unraisablehook = sys.unraisablehook, lost
+    try:
+        listen()
         yield
     finally:
         by_default()
+        sys.unraisablehook = usual
