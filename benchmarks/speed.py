@@ -41,6 +41,7 @@ from accuracy_report import write_page
 from speed_children import NUMPY_ALONE, Worker, peak_sample, save_table
 from speed_report import TITLES, median, number, report
 from speed_work import AXES, ROWS, Sample, Timed, growing_fits, measure, warm_up, year_table
+from threadpoolctl import threadpool_info
 
 from scne.networks.compiled import KERNELS
 
@@ -94,7 +95,9 @@ def circumstances() -> str:
     vectors = "no compiled kernels" if KERNELS is None else f"compiled kernels, vectors of {KERNELS.width}"
     spins = os.environ.get("GOMP_SPINCOUNT")
     waits = "wait without spinning" if spins is None else f"spin {spins} times before they wait"
-    machine = f"{processor}, {os.cpu_count()} cores; {THREADS} threads; {vectors}; OpenMP threads {waits}."
+    blas = {f"{pool['internal_api']} for {pool.get('architecture')}" for pool in threadpool_info()}
+    products = ", ".join(sorted(name for name in blas if "openmp" not in name))
+    machine = f"{processor}, {os.cpu_count()} cores; {THREADS} threads; {vectors}; {products}; OpenMP threads {waits}."
     return f"{machine} Versions: {versions}."
 
 

@@ -45,6 +45,7 @@ from scne.fitting import (
     TrainingData,
     check_fixed_seed,
     check_threads,
+    fit_by_loss,
     fit_identity,
     fit_networks,
     keeping,
@@ -174,7 +175,10 @@ class FittedRegressor(
             fit_plan = self._fit_plan(data, seed, basis_bytes)
             if memory is not None and not memory.least.tries_kinds:
                 fit_plan = replace(fit_plan, scaling=replace(fit_plan.scaling, chosen=False))
-            self.fitted_, held_out = fit_networks(replace(fit_plan, widens=widens), data, engine, progress)
+            if not fit_plan.loss.is_squared and engine.on_device:
+                raise ValueError(f"loss is {fit_plan.loss.name!r}, which does not work on a device; use device='cpu'.")
+            fitted = fit_networks if fit_plan.loss.is_squared else fit_by_loss
+            self.fitted_, held_out = fitted(replace(fit_plan, widens=widens), data, engine, progress)
         if files:
             note = None if memory is None else memory.note(data.search.n_rows)
             facts: dict[str, Any] = {"target_names": list(given.X.target_names)}

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from scne.estimators._attributes import EnsembleAttributes
 from scne.estimators._effort import DEFAULT_EFFORT
 from scne.estimators._learning_on import LearningRegressor
+from scne.estimators._losses import checked_loss
 from scne.estimators._network import NetworkRegressor, networks_of, shared_template
 from scne.estimators._scn import SCNRegressor, paper_network
 from scne.estimators.inputs._data import GivenRows, is_dask_collection, is_file_rows
@@ -76,7 +77,14 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         What a linear trend, a ridge regression on all columns, has to say. "judged" builds the networks on the target
         itself and lets the held-out rows tell how much of the output is left to them and how much to the trend.
         "linear" takes the trend off the target before networks are built, and adds it to their output; so does
-        "judged" where no row is held out. "none", as in the paper, leaves all of the output to the networks.
+        "judged" where no row is held out. "none", as in the paper, leaves all of the output to the networks; so does
+        "judged" beside another loss than the squared one.
+    loss : {"squared", "huber", "robust", "quantile", "poisson", "gamma"} or {"quantile": levels}, default="squared"
+        What the fit makes small (docs/losses.md). "huber" and "robust" are means that gross errors do not move: beyond
+        1.3 deviations an error counts by its size and not its square, or by how dense errors like it are (Wang and Li
+        2017). "quantile" is the median, ``{"quantile": 0.9}`` what nine tenths of y lie below, and
+        ``{"quantile": [0.1, 0.5, 0.9]}`` has an output for each level, which never cross. "poisson" and "gamma" are
+        for counts and for amounts: the networks' output is the logarithm of a mean, which is above 0.
     solver : {"auto", "naive", "pinv", "jacobi", "gauss-seidel", "cholesky", "cg", "matrix-free naive", \
             "matrix-free jacobi", "matrix-free gauss-seidel", "matrix-free cg"}, default="auto"
         "naive" leaves the networks as they are (lambda = 0), "pinv", "jacobi" and "gauss-seidel" are Algorithms 1, 2
@@ -168,6 +176,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         member_weights: MemberWeights = None,
         max_iter: int = 100,
         tol: float = 0.0,
+        loss: str | Mapping[str, float | Sequence[float]] = "squared",
         device: str | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -184,6 +193,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         self.member_weights = member_weights
         self.max_iter = max_iter
         self.tol = tol
+        self.loss = loss
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -218,6 +228,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
             check_integer("n_estimators", self.n_estimators, 1)
         check_choice("networks", self.networks, ("across", "per group"))
         check_choice("trend", self.trend, get_args(TrendMode))
+        checked_loss(self.loss, self.trend, str(self.solver))
         return shared_template(list(self._bases().values()))
 
     def _bases(self) -> Mapping[str | None, NetworkRegressor]:
@@ -295,6 +306,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
             template.precision,
             named,
             basis_bytes,
+            loss=checked_loss(self.loss, self.trend, str(self.solver)),
         )
 
     def _later_weights(self) -> WeightSettings:

@@ -110,6 +110,11 @@ def contributions(
         The largest error of a Shapley value, in units of the scaled target, where nodes read so many players that
         they are not enumerated. Sums are exact whatever it is.
     """
+    if model.loss.link != "identity":
+        raise ValueError(
+            f"This model was fitted by loss={model.loss.name!r}, whose predictions are no sums of its nodes; "
+            "contributions need loss='squared', 'huber', 'robust' or a single quantile."
+        )
     layers, weights = model.terms()
     terms = _terms_of_sets(model, players) if interactions else _terms_of_players(players)
     games = [

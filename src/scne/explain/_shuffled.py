@@ -71,10 +71,10 @@ class ShuffledRows:
 
     def __init__(self, model: FittedNetworks, rows: ArrayRows, engine: Engine) -> None:
         self._layers, self._weights, *_ = model.joined_terms
-        self._scaling, self._engine = model.target_scaling, engine
+        self._in_units, self._engine = model.in_units, engine
         self._rows, self._inputs = rows, np.array(rows.inputs, dtype=np.float64)
         self._total = self._sum(self._layers, self._weights)
-        self.outputs: NDArray[np.float64] = self._scaling.undo(self._total)
+        self.outputs: NDArray[np.float64] = self._in_units(self._total)
         nodes = sum(layer.n_nodes for layer in self._layers)
         # Compiled kernels run nodes again in less time than these sums would take to read.
         few = self._layers[0].compiled is None and rows.n_rows * nodes <= MOST_SUMS
@@ -89,7 +89,7 @@ class ShuffledRows:
             self._inputs[:, columns] = self._rows.inputs[np.ix_(order, columns)]
             outputs = changed()
             self._inputs[:, columns] = self._rows.inputs[:, columns]
-            yield self._scaling.undo(outputs)
+            yield self._in_units(outputs)
 
     def _run_again(self, reaches: Mapping[int, _Reach]) -> Callable[[], NDArray[np.float64]]:
         """Outputs on the inputs as they are when it is called: nodes that see a changed column are run once more."""

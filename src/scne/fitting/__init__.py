@@ -1,6 +1,7 @@
 """From checked rows to a fitted model, step by step."""
 
 from scne.fitting._building import NetworkPlan
+from scne.fitting._by_loss import fit_by_loss
 from scne.fitting._calibration import MOST_ERRORS, HeldOutOutputs
 from scne.fitting._checkpoint import Checkpoint, Form, check_fixed_seed, keeping
 from scne.fitting._checkpoint_folder import CheckpointError
@@ -63,6 +64,7 @@ from scne.fitting._probabilities import (
     fit_map,
     probabilities,
 )
+from scne.fitting._reweighting import WeighedRows, rounds_in_memory
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import FittedTrend, Trend, learn_line
 from scne.fitting._updating import LaterRows, reweighted, updated
@@ -121,6 +123,7 @@ __all__ = [
     "TrainingData",
     "Trend",
     "TrendMode",
+    "WeighedRows",
     "WeightSettings",
     "around",
     "block_statistics",
@@ -138,6 +141,7 @@ __all__ = [
     "class_scores",
     "combined_statistics",
     "decisions",
+    "fit_by_loss",
     "fit_identity",
     "fit_map",
     "fit_networks",
@@ -153,6 +157,7 @@ __all__ = [
     "refuse_masks",
     "refuse_unfit_arrays",
     "reweighted",
+    "rounds_in_memory",
     "split_weights",
     "statistics_form",
     "statistics_hold",

@@ -17,6 +17,7 @@ from scne.networks import (
     BuiltNetwork,
     ChosenNodes,
     HiddenLayer,
+    Loss,
     SearchRows,
     SearchSettings,
     TuningSettings,
@@ -50,6 +51,8 @@ _TUNING_STREAM = 1 << 32
 FEWEST_TO_CHOOSE = 2_000
 # Networks that are tuned for so many rounds are worth building twice where rows are few.
 LEAST_EPOCHS_TO_REPEAT = 10.0
+# Targets beyond so many deviations are seen as if they were there by the search for other losses than the squared one.
+FARTHEST_SEARCHED = 3.0
 # Ramps of a column that has few and of one that has many, and the most of all columns together.
 COARSE_RAMPS, FINE_RAMPS, MOST_FINE_RAMPS = 4, 32, 512
 
@@ -157,7 +160,7 @@ class NetworkPlan:
                 nodes if view is None else list(map(view.nodes_on, nodes)),
                 ACTIVATIONS[self.search.activation],
                 self.search.direct_link,
-                TuningSettings(self.tuning_epochs),
+                TuningSettings(self.tuning_epochs, loss=site.loss),
                 [pool_generator(site.seed, m, _TUNING_STREAM) for m in indices],
             )
             tuned = tuned if view is None else list(map(view.nodes_off, tuned))
@@ -248,8 +251,9 @@ def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: 
         settings = replace(settings, max_hidden=min(settings.max_hidden, most))
     elif plan.pool_rows is not None:
         rows = rows.first_training(plan.pool_rows)
-    stage = f"network-{index}"
+    stage = f"network-{index}{site.ending}"
     kept = site.checkpoint.load(stage, _nodes_form(rows.n_columns)) if site.checkpoint else None
+    rows = _within_reach(rows, site.loss)
     budget = plan.basis_bytes(site)
     kernels = search_kernels(rows, settings, budget)
     # Pools on few rows are short calls of NumPy: two searches would only hand the interpreter to and fro.
@@ -273,6 +277,19 @@ def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: 
     return found
 
 
+def _within_reach(rows: SearchRows, loss: Loss) -> SearchRows:
+    """The rows with targets limited to where most are: the search makes squares small, to which gross errors are all.
+
+    Logarithms of means are searched on what is left of their own targets.
+    """
+    if loss.is_squared:
+        return rows
+    if loss.is_log:
+        return replace(rows, targets=np.minimum(rows.targets, FARTHEST_SEARCHED))
+    reach = FARTHEST_SEARCHED if rows.root_weights is None else FARTHEST_SEARCHED * rows.root_weights[:, None]
+    return replace(rows, targets=np.clip(rows.targets, -reach, reach))
+
+
 def _tuned(
     plan: NetworkPlan, rows: SearchRows, found: BuiltNetwork, name: str, index: int, site: "BuildingSite"
 ) -> NDArray[np.float64]:
@@ -289,7 +306,7 @@ def _tuned(
         nodes if view is None else view.nodes_on(nodes),
         ACTIVATIONS[plan.search.activation],
         plan.search.direct_link,
-        TuningSettings(plan.tuning_epochs),
+        TuningSettings(plan.tuning_epochs, loss=site.loss),
         pool_generator(site.seed, index, _TUNING_STREAM),
         f"tuning {name}",
     )

@@ -25,7 +25,17 @@ from scne.fitting._training import TrainingData
 from scne.fitting._trend import FittedTrend, blended, learn_trend, without_trend
 from scne.fitting._weights import SplitSystems, solve_again, solve_weights
 from scne.ncl import EnsembleSystem, OutputRows
-from scne.networks import BuiltNetwork, ChosenNodes, HiddenLayer, SearchRows, Uncorrelated, prepare_search, uncorrelated
+from scne.networks import (
+    SQUARED,
+    BuiltNetwork,
+    ChosenNodes,
+    HiddenLayer,
+    Loss,
+    SearchRows,
+    Uncorrelated,
+    prepare_search,
+    uncorrelated,
+)
 from scne.passes import ClusterRows, Engine
 from scne.rows import (
     ArrayRows,
@@ -196,6 +206,8 @@ class BuildingSite:
         What searches have found here, before it was tuned.
     ending : str
         Of the names under which a checkpoint keeps what is tuned here.
+    loss : Loss
+        What tuning follows the derivative of.
     one_search : Lock
     """
 
@@ -213,6 +225,7 @@ class BuildingSite:
     ramps: Callable[[int], InputScaling] | None = field(default=None, repr=False)
     searched: dict[int, BuiltNetwork] = field(default_factory=dict, repr=False)
     ending: str = ""
+    loss: Loss = SQUARED
     one_search: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _scalings: dict[Any, InputScaling] = field(default_factory=dict, repr=False)
     _prepared: dict[Any, tuple[InputScaling, SearchRows]] = field(default_factory=dict, repr=False)
@@ -256,7 +269,13 @@ class BuildingSite:
 
     def with_all_rows(self) -> "BuildingSite":
         """The same site and what was searched there, without rows that are held out."""
-        return replace(self, held_out_places=None, ending="-again", _scalings={}, _prepared={}, _uncorrelated={})
+        ending = f"{self.ending}-again"
+        return replace(self, held_out_places=None, ending=ending, _scalings={}, _prepared={}, _uncorrelated={})
+
+    def on_targets(self, targets: NDArray[np.float64], ending: str) -> "BuildingSite":
+        """A site with other targets of the same rows, where nothing was searched yet."""
+        rows = replace(self.rows, targets=targets)
+        return replace(self, rows=rows, ending=ending, searched={}, _scalings={}, _prepared={}, _uncorrelated={})
 
     def keep(self, stage: str, nodes: ChosenNodes) -> None:
         """Keep a network's nodes now and then."""

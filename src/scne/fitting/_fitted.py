@@ -14,7 +14,7 @@ from scne.fitting._members import Member, member_outputs, summed_output
 from scne.fitting._trend import FittedTrend
 from scne.fitting._weights import SolvedWeights
 from scne.ncl import EnsembleSystem, mean_factors
-from scne.networks import CompiledTerms, HiddenLayer
+from scne.networks import MOST_LOG_MEAN, SQUARED, CompiledTerms, HiddenLayer, Loss
 from scne.passes import Engine
 from scne.rows import Array, ColumnScaling, WeightScale, is_foreign, like, namespace_of, same_map
 
@@ -174,6 +174,8 @@ class FittedNetworks:
         A sentence on a search that had to be shortened.
     held_out_errors : HeldOutErrors or None
         Of the fit, a mean and a linear model on the rows that the fit held out; None once the weights are others.
+    loss : Loss
+        What was made small, and with it how outputs become predictions.
     """
 
     columns: Columns
@@ -188,6 +190,7 @@ class FittedNetworks:
     weight_scale: WeightScale | None = None
     memory_note: str | None = None
     held_out_errors: HeldOutErrors | None = None
+    loss: Loss = SQUARED
 
     @property
     def n_outputs(self) -> int:
@@ -211,6 +214,11 @@ class FittedNetworks:
 
     def with_sums(self) -> "FittedNetworks":
         """This model, which must hold the sums over its rows."""
+        if not self.loss.is_squared:
+            raise NotHeldError(
+                f"This model was fitted by loss={self.loss.name!r}, whose sums over rows have weights that depend on "
+                'the output, so none are kept that later rows could be added to; fit it again, or use loss="squared".'
+            )
         if self.sums is None:
             raise NotHeldError(
                 "This model holds no Gram matrix: it was fitted by a matrix-free solver, or loaded from a file that "
@@ -290,8 +298,12 @@ class FittedNetworks:
         """Outputs (n, q) for encoded inputs (n, d), in the units of y."""
         terms = self.joined_terms
         if terms.compiled is None or engine.on_device or is_foreign(inputs):
-            return self.target_scaling.undo(summed_output(inputs, terms.layers, terms.weights, engine))
-        return self.target_scaling.undo(terms.compiled.outputs_by(engine, inputs))
+            return self.in_units(summed_output(inputs, terms.layers, terms.weights, engine))
+        return self.in_units(terms.compiled.outputs_by(engine, inputs))
+
+    def in_units(self, outputs: Array) -> Array:
+        """Scaled outputs (n, q) in the units of y."""
+        return self.target_scaling.undo(linked(self.loss.link, outputs))
 
     def predicted(self, inputs: Array, engine: Engine) -> Array:
         """`outputs` by an engine that is opened here, unless rows are so few that kernels are done before it is."""
@@ -310,6 +322,11 @@ class FittedNetworks:
 
     def member_outputs(self, inputs: Array, engine: Engine) -> Array:
         """What each network says, shape (M, n, q), in the units of y; sum_m a_m of it is the output."""
+        if self.loss.is_log:
+            raise ValueError(
+                f"This model was fitted by loss={self.loss.name!r}: its networks add up to the logarithm of a mean, of "
+                "which single ones say nothing; predict_members needs another loss."
+            )
         weights = self._own(self.solved.solution.weights * self.trend.share)
         outputs = self.target_scaling.undo(member_outputs(inputs, self.layers, weights, engine))
         if self.trend.trend is not None:
@@ -322,6 +339,20 @@ class FittedNetworks:
             return weights
         factors = mean_factors(self.solved.member_weights, len(weights))
         return [beta / factor for beta, factor in zip(weights, factors.tolist(), strict=True)]
+
+
+def linked(link: str, outputs: Array) -> Array:
+    """What scaled outputs (n, q) say of scaled targets.
+
+    Examples
+    --------
+    >>> linked("log", np.zeros((1, 1))), linked("sorted", np.array([[2.0, 1.0]]))
+    (array([[0.]]), array([[1., 2.]]))
+    """
+    xp = namespace_of(outputs)
+    if link == "log":
+        return xp.expm1(xp.clip(outputs, -MOST_LOG_MEAN, MOST_LOG_MEAN))
+    return xp.sort(outputs, axis=1) if link == "sorted" else outputs
 
 
 def split_weights(joint: NDArray[np.float64], layers: list[HiddenLayer]) -> list[NDArray[np.float64]]:

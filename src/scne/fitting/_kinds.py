@@ -130,7 +130,7 @@ def solve_with_or_without(worse: frozenset[int], whole: Ensemble, settings: Weig
         return whole
     system = subsystem(whole.system, places)
     split = SplitSystems(subsystem(whole.split.fitted, places), subsystem(whole.split.held_out, places))
-    solved = solve_weights(system, settings, split)
+    solved = solve_weights(system, settings, split, near=whole.solved.choice)
     assert solved.choice is not None
     assert whole.solved.choice is not None
     if solved.choice.scores.min() > whole.solved.choice.scores.min():

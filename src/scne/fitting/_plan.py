@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scne.fitting._checks import BASIS_BYTES
 from scne.fitting._members import Member
 from scne.fitting._weights import WeightSettings
+from scne.networks import SQUARED, Loss
 from scne.rows import ArrayRows, DateColumns, FeatureGroup
 
 if TYPE_CHECKING:
@@ -99,6 +100,8 @@ class FitPlan:
         Memory for the orthonormal basis of a search.
     widens : bool
         Whether intervals may be wider in some rows than in others; a classifier has none.
+    loss : Loss
+        What the fit makes small.
     """
 
     groups: tuple[FeatureGroup, ...]
@@ -112,6 +115,7 @@ class FitPlan:
     named_groups: dict[str, NDArray[np.intp]] = field(default_factory=dict)
     basis_bytes: float = BASIS_BYTES
     widens: bool = True
+    loss: Loss = SQUARED
 
     @property
     def repeats(self) -> bool:

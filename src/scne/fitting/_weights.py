@@ -136,8 +136,11 @@ def solve_weights(
     settings: WeightSettings,
     split: SplitSystems | None = None,
     rows: OutputRows | None = None,
+    near: Choice | None = None,
 ) -> SolvedWeights:
     """Choose what is "auto" on held-out rows, or without any by generalised cross-validation, then run the solver.
+
+    Near a choice that was made for much the same networks, its ridge and the next ones are tried alone.
 
     Lambda and the ridges are chosen from Gram systems alone (docs/mathematics.md, Propositions 6 and 7), so that costs
     no pass over the rows.  The weights are solved from them too, but for networks without a ridge, from `rows` where
@@ -152,7 +155,7 @@ def solve_weights(
         decorrelation, ridge = settings.decorrelation, settings.ridge
         if isinstance(decorrelation, str) or isinstance(ridge, str):
             assert isinstance(system, EnsembleSystem)
-            choice = _choose(system, decorrelation, ridge, settings, split)
+            choice = chosen(system, settings, split, near)
             decorrelation = choice.decorrelation
             ridge = choice.ridge if isinstance(ridge, str) else ridge
         name = choose_solver(system, ridge) if settings.solver == "auto" else settings.solver
@@ -181,16 +184,16 @@ def solve_again(system: EnsembleSystem, settings: WeightSettings, solved: Solved
         return solver.solve(system, solved.decorrelation, solved.ridge).weights
 
 
-def _choose(
-    system: EnsembleSystem,
-    decorrelation: float | str,
-    ridge: NDArray[np.float64] | str,
-    settings: WeightSettings,
-    split: SplitSystems | None,
+def chosen(
+    system: EnsembleSystem, settings: WeightSettings, split: SplitSystems | None, near: Choice | None = None
 ) -> Choice:
-    solver = settings.solver
+    """lambda and the ridges where they are "auto"; on a split, if there is one, else by cross-validation."""
+    solver, decorrelation, ridge = settings.solver, settings.decorrelation, settings.ridge
     scale = float(np.trace(system.gram)) / system.n_nodes
     shares = RELATIVE_RIDGES[settings.least_ridge <= RELATIVE_RIDGES]
+    if near is not None and len(near.ridges) == len(shares):
+        row = int(np.argmin(np.abs(near.ridges[:, 0] - near.ridge[0])))
+        shares = shares[max(0, row - 1) : row + 2]
     ridges = list(scale * shares) if isinstance(ridge, str) else [ridge]
     lambdas = None if isinstance(decorrelation, str) else [decorrelation]
     if solver == "naive":

@@ -88,7 +88,7 @@ def choose(
     With `ends_first` both ends of the path are scored for every ridge, and the whole path for the best of them alone.
     On 14 tables its least score was within 1.5 % of that of an end, for a ridge that was best at an end as well; and
     the path of 1,200 nodes takes as long as ten solutions. Of more than 2,000 nodes the path itself is tried at some
-    20 places, nearer and nearer around the best.
+    ten places, nearer and nearer around the best.
 
     `run` maps a function over the ridges, as `map` does; the paths of different ridges know nothing of each other.
 
@@ -173,7 +173,7 @@ def _best_path(
         return ends
     # Every so many places, and then those around the best so far, nearer and nearer.
     path, tried = ends[best], {0, last}
-    for step in (last // 8, last // 16, last // 40, 1):
+    for step in (last // 4, last // 8, last // 16, last // 33):
         centre = int(np.argmin(path.scores))
         wanted = range(step, last, step) if len(tried) == 2 else (centre - step, centre + step)
         places = [place for place in wanted if 0 < place < last and place not in tried]

@@ -16,6 +16,7 @@ from scne.networks._layer import (
     rows_at_once,
 )
 from scne.networks._lookups import FEWEST_RAMPS
+from scne.networks._losses import FARTHEST_JUDGE, LOSSES, MOST_LOG_MEAN, SQUARED, Density, Loss, deviations_of
 from scne.networks._pools import POOLS, pool_generator, sparse_pool, uniform_pool
 from scne.networks._rvfl import draw_nodes
 from scne.networks._search_rows import SearchRows, prepare_search
@@ -27,17 +28,23 @@ from scne.networks.gpu._tuning import tune_together, tunes_on_device
 __all__ = [
     "ACTIVATIONS",
     "CRITERIA",
+    "FARTHEST_JUDGE",
     "FEWEST_RAMPS",
     "KERNELS",
+    "LOSSES",
+    "MOST_LOG_MEAN",
     "POOLS",
+    "SQUARED",
     "Activation",
     "Basis",
     "BuiltNetwork",
     "ChosenNodes",
     "CompiledBasis",
     "CompiledTerms",
+    "Density",
     "GrowingBasis",
     "HiddenLayer",
+    "Loss",
     "SearchRows",
     "SearchSettings",
     "Selection",
@@ -47,6 +54,7 @@ __all__ = [
     "Uncorrelated",
     "admissible_nodes",
     "build_network",
+    "deviations_of",
     "draw_nodes",
     "each_outputs",
     "joint_outputs",

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.networks._layer import Activation
+from scne.networks._losses import Slope
 from scne.networks._search_rows import SearchRows
 from scne.passes import announce
 
@@ -29,6 +30,8 @@ class StepSettings(NamedTuple):
         Largest steps of weights between inputs and nodes, between outputs and nodes, and of direct links.
     scale : float
         Of the gradient of an output's square.
+    slope : Slope
+        The derivative of the loss.
     """
 
     shares: NDArray[np.float64]
@@ -36,6 +39,7 @@ class StepSettings(NamedTuple):
     output_rate: float
     link_rate: float
     scale: float
+    slope: Slope
 
 
 def numpy_steps(
@@ -75,11 +79,14 @@ def numpy_steps(
         error = hidden @ outputs
         if n_links:
             error += x[:, :n_links] @ links
-        if roots is not None:
-            error *= roots
-        error -= targets[chosen]
-        if roots is not None:
-            error *= roots
+        if settings.slope.kind:
+            error = _weighted_slope(settings.slope, error, targets[chosen], roots)
+        else:
+            if roots is not None:
+                error *= roots
+            error -= targets[chosen]
+            if roots is not None:
+                error *= roots
         error *= scale
         np.matmul(hidden.T, error, out=output_gradient)
         if n_links:
@@ -94,6 +101,14 @@ def numpy_steps(
         if done > step * ANNOUNCED_PARTS // steps and announce(stage, done, ANNOUNCED_PARTS):
             break
     return nodes
+
+
+def _weighted_slope(slope: Slope, outputs: np.ndarray, targets: np.ndarray, roots: np.ndarray | None) -> np.ndarray:
+    """The derivative of a loss times the weights of rows, whose targets are times their roots."""
+    if roots is None:
+        return slope.at(outputs, targets)
+    plain = np.divide(targets, roots, out=np.zeros_like(targets), where=roots > 0)
+    return np.asarray(slope.at(outputs, plain) * roots**2)
 
 
 def _views(flat: np.ndarray, d: int, n_nodes: int, n_links: int, q: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -20,6 +20,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scne.networks._features import FeatureBlocks
 from scne.networks._layer import Activation
 from scne.networks._lookups import WIDTH_OF_LOOKUPS, LookupBlocks
+from scne.networks._losses import SQUARED, Density, Loss, deviations_of
 from scne.networks._numpy_steps import (
     ANNOUNCED_PARTS,
     MEAN_DECAY,
@@ -35,6 +36,8 @@ from scne.rows import cast, like, namespace_of, to_numpy
 
 # Rows on which the first output weights are solved, and their ridge for each row, for nodes that span as much as tanh.
 START_ROWS, _START_RIDGE = 4_000, 1e-4
+# Rounds of another loss than the squared one for these weights.
+_START_ROUNDS = 6
 _WIDE, _WIDE_NUMBERS = 4_096, 1 << 21
 # Few rows need many rounds: this many steps for each epoch, but not more than one for so many rows.
 _STEPS_PER_EPOCH, _ROWS_PER_STEP = 200, 2
@@ -62,12 +65,15 @@ class TuningSettings:
         Rows of one step; all of them when there are no more.
     input_rate, output_rate : float
         Largest steps of a weight between inputs and nodes, and between outputs and nodes that span as much as tanh.
+    loss : Loss
+        What the steps follow the derivative of.
     """
 
     epochs: float
     batch_rows: int = 256
     input_rate: float = 3e-2
     output_rate: float = 3e-2
+    loss: Loss = SQUARED
 
     def n_steps(self, rows: SearchRows) -> int:
         """Steps on some rows; rows that are repeated do not make more of them while all fit one batch."""
@@ -114,7 +120,11 @@ def tune_nodes(
     # The gains of the activation go into the weights on both sides, so that each step runs its core alone.
     nodes = (weights * activation.input_gain).astype(dtype)
     n_links = rows.n_linked if linked else 0
-    start = first_output_weights(rows, nodes, activation, n_links)
+    if settings.loss.is_squared:
+        start, slope = first_output_weights(rows, nodes, activation, n_links), SQUARED.slope(np.ones(1))
+    else:
+        start, deviations = _start_by_loss(rows, nodes, activation, n_links, settings.loss)
+        slope = settings.loss.slope(deviations)
     batch, n_steps = min(n, settings.batch_rows), settings.n_steps(rows)
     # The same change of the output for every activation; two over the weight that an average batch has makes the
     # gradient that of a mean of squares.
@@ -124,6 +134,7 @@ def tune_nodes(
         settings.output_rate * 2.0 / activation.span,
         settings.output_rate,
         2.0 * n / (batch * rows.training_weight),
+        slope,
     )
     batches = batch_blocks(n, batch, n_steps, generator)
     given = (rows, nodes, start, activation, step, batches, stage)
@@ -164,6 +175,7 @@ def _compiled_steps(
     taken = np.arange(1, n_steps + 1)
     moves = settings.shares / (1.0 - MEAN_DECAY**taken)
     roots = 1.0 / np.sqrt(1.0 - SQUARE_DECAY**taken)
+    slopes = np.ascontiguousarray(settings.slope.settings)
     task = TuningTask(
         n_features=inputs.shape[1],
         n_nodes=n_nodes,
@@ -181,6 +193,8 @@ def _compiled_steps(
         mean_decay=MEAN_DECAY,
         square_decay=SQUARE_DECAY,
         no_division_by_zero=NO_DIVISION_BY_ZERO,
+        loss=settings.slope.kind,
+        slopes=slopes.ctypes.data,
         blocks=blocks.task,
     )
     if lookups is not None:
@@ -323,6 +337,19 @@ def first_output_weights(
 ) -> NDArray[np.float64]:
     """Ridge solution on some rows of this process's memory, shape (L + n_links, q)."""
     some = rows.canonical_order[:START_ROWS]
+    columns = _start_columns(rows, some, nodes, activation, n_links)
+    weight = float(len(some))
+    if rows.root_weights is not None:
+        roots = rows.root_weights[some]
+        columns *= roots[:, None]
+        weight = float(np.square(roots).sum())
+    return start_solution(columns.T @ columns, columns.T @ rows.targets[some], weight, activation)
+
+
+def _start_columns(
+    rows: SearchRows, some: NDArray[np.intp], nodes: np.ndarray, activation: Activation, n_links: int
+) -> NDArray[np.float64]:
+    """What the output weights see of some rows, shape (n, L + n_links)."""
     # Rows of thousands of features are taken a few at a time: together they would be larger than all else here.
     step = len(some) if rows.n_columns <= _WIDE else max(64, _WIDE_NUMBERS // rows.n_columns)
     columns = np.empty((len(some), nodes.shape[1] + n_links))
@@ -331,12 +358,30 @@ def first_output_weights(
         hidden = inputs @ nodes
         activation.core(hidden)
         columns[first : first + step] = np.hstack([hidden, inputs[:, :n_links]])
-    weight = float(len(some))
+    return columns
+
+
+def _start_by_loss(
+    rows: SearchRows, nodes: np.ndarray, activation: Activation, n_links: int, loss: Loss
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The first output weights by a few rounds of a loss on some rows, and the sizes of what they leave, (q,)."""
+    some = rows.canonical_order[:START_ROWS]
+    columns = _start_columns(rows, some, nodes, activation, n_links)
+    targets, counts = rows.targets[some], np.ones(len(some))
     if rows.root_weights is not None:
-        roots = rows.root_weights[some]
-        columns *= roots[:, None]
-        weight = float(np.square(roots).sum())
-    return start_solution(columns.T @ columns, columns.T @ rows.targets[some], weight, activation)
+        counts = np.square(rows.root_weights[some], dtype=np.float64)
+        targets = targets / rows.root_weights[some][:, None]
+    outputs, weights = loss.start(targets), np.zeros((columns.shape[1], targets.shape[1]))
+    for _ in range(_START_ROUNDS):
+        deviations = deviations_of(targets - outputs)
+        density = Density.of((targets - outputs) / deviations) if loss.name == "robust" else None
+        working = loss.working(outputs, targets, deviations, density)
+        for j, shares in enumerate(working.weights.T * counts):
+            weighted = columns * shares[:, None]
+            moments = weighted.T @ working.targets[:, j]
+            weights[:, j] = start_solution(weighted.T @ columns, moments, float(shares.sum()), activation)
+        outputs = columns @ weights
+    return weights, deviations_of(targets - outputs)
 
 
 def start_solution(

@@ -147,6 +147,11 @@ def export_plan(
     >>> [branch.layers[0].weights.shape for branch in plan.branches]  # three networks on the same column
     [(1, 60)]
     """
+    if model.loss.link != "identity":
+        raise ValueError(
+            f"This model was fitted by loss={model.loss.name!r}, which no export knows; save it, or fit it by "
+            "loss='squared', 'huber', 'robust' or a single quantile."
+        )
     layers, weights = model.terms()
     gain = model.target_scaling.scale / len(layers)
     weights = [beta * gain for beta in weights]

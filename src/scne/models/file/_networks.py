@@ -38,6 +38,7 @@ from scne.models.file._parts import (
 from scne.models.file._shelf import Shelf, choice, count, count_if_there, field, number
 from scne.models.file._system import read_system, read_weight_scale, store_system, store_weight_scale
 from scne.ncl import SOLVERS, Choice, EnsembleSystem, Solution, Status, decorrelation_limit
+from scne.networks import LOSSES, SQUARED, Loss
 
 # Columns of the input, encoded ones included: a model of few numbers could otherwise claim any number of them.
 MOST_COLUMNS = 250_000
@@ -66,6 +67,8 @@ def store_networks(model: FittedNetworks, is_ensemble: bool, with_system: bool) 
     if model.columns.means is not None:
         tensors["column_means"], document["column_means"] = model.columns.means, True
     document |= store_weight_scale(model.weight_scale)
+    if not model.loss.is_squared:
+        document["loss"] = {"name": model.loss.name, "levels": list(model.loss.levels)}
     if with_system:
         document["system"], sums = store_system("system", model.sums)
         tensors |= sums
@@ -171,7 +174,22 @@ def read_networks(
         count_if_there(document, "n_rows"),
         read_weight_scale(document),
         held_out_errors=read_held_out_errors(document, shelf, n_outputs),
+        loss=_read_loss(document, n_outputs),
     )
+
+
+def _read_loss(document: Mapping[str, object], n_outputs: int) -> Loss:
+    """What a fit made small; older files, and those of squared errors, do not say."""
+    if document.get("loss") is None:
+        return SQUARED
+    record = field(document, "loss", dict)
+    name, levels = choice(record, "name", LOSSES), field(record, "levels", list)
+    if not all(isinstance(level, float) and 0 < level < 1 for level in levels):
+        raise damaged("the levels of its loss are no numbers between 0 and 1")
+    fitting = len(levels) in (1, n_outputs) if name == "quantile" else not levels
+    if not fitting or sorted(set(levels)) != levels:
+        raise damaged(f"its loss {name!r} has {len(levels)} levels for {n_outputs} outputs, or not in their order")
+    return Loss(name, tuple(levels))
 
 
 def _single_weights(members: list[StoredMember], is_searched: bool, ridge: float) -> SolvedWeights:

@@ -90,10 +90,10 @@ class TuningTask(ctypes.Structure):
 
     _fields_ = (
         *_fields(
-            ("n_batch", "n_features", "n_nodes", "n_outputs", "n_steps", "logistic", "gathers"),
+            ("n_batch", "n_features", "n_nodes", "n_outputs", "n_steps", "logistic", "gathers", "loss"),
             (
                 *("inputs", "targets", "root_weights", "places", "weights", "means", "squares"),
-                *("moves", "roots", "space"),
+                *("moves", "roots", "space", "slopes"),
             ),
             ("scale", "input_rate", "output_rate", "mean_decay", "square_decay", "no_division_by_zero"),
         ),

@@ -146,7 +146,19 @@ static void forward(const struct steps *s)
     forward_with(s, 0);
 }
 
-/* Outputs become the gradient of the loss: 2 (f - y) over the rows, times their weights; rows that only fill up get zero. */
+/* The derivative of a loss other than the squared one. */
+static real slope(const struct tuning_task *task, int64_t j, real output, real target)
+{
+    int64_t q = task->n_outputs;
+    double log_mean = output > MOST_LOG_MEAN ? MOST_LOG_MEAN : output < -MOST_LOG_MEAN ? -MOST_LOG_MEAN : output;
+    if (task->loss == SLOPE_POISSON) return exp(log_mean) - 1 - target;
+    if (task->loss == SLOPE_GAMMA) return 1 - (1 + target) * exp(-log_mean);
+    real gap = output - target, limit = task->slopes[j];
+    real factor = task->slopes[(gap > 0 ? 2 * q : q) + j];
+    return (gap > limit ? limit : gap < -limit ? -limit : gap) * factor;
+}
+
+/* Outputs become the gradient of the loss over the rows, times their weights; rows that only fill up get zero. */
 static void errors(const struct steps *s, const int64_t *places)
 {
     int64_t q = s->task->n_outputs, n = s->task->n_batch;
@@ -154,8 +166,9 @@ static void errors(const struct steps *s, const int64_t *places)
     for (int64_t j = 0; j < q; j++) {
         real *error = s->error + j * s->stride;
         for (int64_t r = 0; r < n; r++) {
-            real root = s->root_weights ? s->root_weights[places[r]] : 1;
-            error[r] = (error[r] * root - s->targets[places[r] * q + j]) * root * scale;
+            real root = s->root_weights ? s->root_weights[places[r]] : 1, target = s->targets[places[r] * q + j];
+            if (s->task->loss == SLOPE_SQUARED) error[r] = (error[r] * root - target) * root * scale;
+            else error[r] = root > 0 ? slope(s->task, j, error[r], target / root) * root * root * scale : 0;
         }
         for (int64_t r = n; r < s->B; r++) error[r] = 0;
     }

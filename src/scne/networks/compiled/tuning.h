@@ -24,11 +24,20 @@ struct lookups {
     const int32_t *rows;        /* (16) for each of them: the rows of their nodes, or -1 */
 };
 
+/* Derivatives of losses, for an output f and a target t: f - t; the same within limits and times a factor; and those of the
+   logarithms of Poisson and gamma means, exp(f) for a target 1 + t. */
+#define SLOPE_SQUARED 0
+#define SLOPE_CLIPPED 1
+#define SLOPE_POISSON 2
+#define SLOPE_GAMMA 3
+#define MOST_LOG_MEAN 30.0
+
 /* Numbers are of single or of double precision, as the kernel is. */
 struct tuning_task {
     int64_t n_batch, n_features, n_nodes, n_outputs, n_steps;
     int64_t logistic;         /* 1 / (1 + exp(z)) in place of tanh(z) */
     int64_t gathers;          /* 0 where every batch is all rows and lies in the space already */
+    int64_t loss;             /* a SLOPE_ below: the derivative of the loss that steps follow */
     const void *inputs;       /* (n, d + 1), the last feature is one */
     const void *targets;      /* (n, q), times the root weights */
     const void *root_weights; /* (n), or NULL */
@@ -38,6 +47,7 @@ struct tuning_task {
     const double *moves;      /* of each step: the share of the rates, with the correction of the means */
     const double *roots;      /* of each step: the correction of the root mean squares */
     void *space;              /* scne_space numbers */
+    const double *slopes;     /* (3, q) of a clipped derivative: its limit, and factors below and above the target */
     double scale, input_rate, output_rate, mean_decay, square_decay, no_division_by_zero;
     struct feature_blocks blocks;
     struct lookups lookups;

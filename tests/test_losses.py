@@ -1,0 +1,242 @@
+"""Losses other than the squared one: exact solutions, what they are for, and what they refuse."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import linprog, minimize
+from sklearn.base import clone
+from sklearn.linear_model import GammaRegressor, PoissonRegressor
+from test_tuning import search_rows
+
+import scne
+from scne import SCNERegressor, SCNRegressor
+from scne.fitting import WeighedRows, check_weight_settings, rounds_in_memory
+from scne.ncl import EnsembleSystem
+from scne.ncl._coefficients import system_matrix
+from scne.networks import ACTIVATIONS, LOSSES, Loss, TuningSettings, pool_generator, sparse_pool, tune_nodes
+from scne.networks import _tuning as tuning
+from scne.passes import ThreadEngine
+from scne.rows import ArrayRows, ColumnScaling
+
+RIDGE = 0.5
+
+
+def hidden_rows(n=500, seed=0):
+    rng = np.random.default_rng(seed)
+    hidden = np.column_stack([np.ones(n), np.tanh(rng.standard_normal((n, 5)))])
+    return hidden, 1 + hidden[:, 1:] @ [0.5, -0.3, 0.2, 0.4, 0.0], rng
+
+
+def solved(loss, hidden, y, ridge, weights=None, sizes=None, decorrelation=0.0):
+    """Output weights by rounds on fixed hidden outputs, in units of y or of logarithms of y / mean."""
+    scaling = ColumnScaling(np.zeros(1), np.ones(1))
+    if loss.is_log:
+        mean = np.average(y, axis=0, weights=weights)
+        scaling = ColumnScaling(mean, mean)
+    sizes = sizes or (hidden.shape[1],)
+    rows = WeighedRows(ArrayRows(hidden, y, weights), lambda inputs: inputs, scaling, sizes, ThreadEngine(2), loss)
+    names = [f"network {m}" for m in range(len(sizes))]
+    settings = check_weight_settings("auto", decorrelation, ridge, 100, 0.0, None, names)
+    return rounds_in_memory(rows, None, settings)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("name", "reference"), [("poisson", PoissonRegressor), ("gamma", GammaRegressor)])
+def test_logarithms_of_means_are_those_of_generalised_linear_models(name, reference, weighted):
+    hidden, logs, rng = hidden_rows()
+    y = rng.poisson(np.exp(logs)) if name == "poisson" else np.exp(logs) * rng.gamma(2.0, 0.5, len(logs))
+    weights = rng.integers(1, 4, len(y)).astype(float) if weighted else np.ones(len(y))
+    found = solved(Loss(name), hidden, y[:, None].astype(float), RIDGE, weights if weighted else None)
+    scaled = y / np.average(y, weights=weights)
+    exact = reference(alpha=RIDGE / weights.sum(), fit_intercept=False, tol=1e-12, max_iter=10_000)
+    exact.fit(hidden, scaled, sample_weight=weights)
+    np.testing.assert_allclose(found.weights[:, 0], exact.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.9])
+def test_quantiles_are_nearly_those_of_a_linear_program(level):
+    hidden, logs, rng = hidden_rows()
+    y = logs + rng.standard_t(3, len(logs))
+    found = solved(Loss("quantile", (level,)), hidden, y[:, None], 1e-9).weights[:, 0]
+    n, L = hidden.shape
+    costs = np.concatenate([np.zeros(L), np.full(n, level), np.full(n, 1 - level)])
+    limits = [(None, None)] * L + [(0, None)] * (2 * n)
+    exact = linprog(costs, A_eq=np.hstack([hidden, np.eye(n), -np.eye(n)]), b_eq=y, bounds=limits)
+    gap = y - hidden @ found
+    assert exact.fun <= np.maximum(level * gap, (level - 1) * gap).sum() < 1.005 * exact.fun
+
+
+def test_huber_is_the_minimum_of_its_loss():
+    hidden, logs, rng = hidden_rows()
+    y = logs + 0.1 * rng.standard_normal(len(logs)) + 30.0 * (rng.random(len(logs)) < 0.1)
+    found = solved(Loss("huber"), hidden, y[:, None], RIDGE)
+    loss = Loss("huber")
+
+    def objective(weights):
+        values = loss.value((hidden @ weights)[:, None], y[:, None], found.deviations)
+        return values.sum() + RIDGE * weights @ weights / 2
+
+    exact = minimize(objective, found.weights[:, 0], method="BFGS", options={"gtol": 1e-6}).x
+    np.testing.assert_allclose(found.weights[:, 0], exact, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if name != "squared"])
+def test_a_weight_of_two_is_a_row_seen_twice(name):
+    hidden, logs, rng = hidden_rows(200)
+    y = np.exp(logs + 0.2 * rng.standard_normal(len(logs)))[:, None]
+    counts = rng.integers(1, 3, len(y))
+    loss = Loss(name, (0.3,) if name == "quantile" else ())
+    twice = [np.repeat(values, counts, axis=0) for values in (hidden, y)]
+    once = solved(loss, hidden, y, RIDGE, counts.astype(float))
+    # Medians of residuals, where they are asked for, are those of rows and not of their weights.
+    tolerance = 1e-6 if loss.is_log else 0.02
+    np.testing.assert_allclose(once.weights, solved(loss, *twice, RIDGE).weights, atol=tolerance)
+
+
+def test_decorrelated_networks_solve_their_own_weighted_system():
+    hidden, logs, rng = hidden_rows()
+    y = (logs + rng.standard_t(3, len(logs)))[:, None]
+    found = solved(Loss("huber"), hidden, y, RIDGE, sizes=(3, 3), decorrelation=0.7)
+    working = Loss("huber").working(hidden @ found.weights / 2, y, found.deviations)
+    weighted = hidden * working.weights
+    moments = weighted.T @ working.targets
+    system = EnsembleSystem(weighted.T @ hidden, moments, np.zeros(1), float(len(y)), (3, 3))
+    left = system_matrix(system, 0.7, RIDGE) @ found.weights - moments
+    assert np.linalg.norm(left) < 1e-3 * np.linalg.norm(moments)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", [name for name in LOSSES if name != "squared"])
+def test_compiled_steps_follow_the_same_slopes_as_numpy(name, weighted, monkeypatch):
+    n = 400
+    weights = np.random.default_rng(1).integers(0, 4, n).astype(float) if weighted else None
+    rows = search_rows(n, d=5, q=2, weights=weights, dtype=np.float32)
+    if name in ("poisson", "gamma"):
+        rows = replace(rows, targets=np.abs(rows.targets))
+    nodes = sparse_pool(pool_generator(0, 1), rows, 9, [0.5, 1.0])
+    loss = Loss(name, (0.2, 0.7) if name == "quantile" else ())
+    given = (rows, nodes, ACTIVATIONS["tanh"], False, TuningSettings(0.3, 64, loss=loss))
+    compiled = tune_nodes(*given, np.random.default_rng(4))
+    monkeypatch.setattr(tuning, "KERNELS", None)
+    plain = tune_nodes(*given, np.random.default_rng(4))
+    np.testing.assert_allclose(compiled, plain, atol=2e-4)
+    assert np.abs(plain - nodes).max() > 0.05
+
+
+def noisy(n=1_500, seed=0):
+    """Rows whose noise is wide where the third column is large."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 3))
+    mean = np.sin(3 * X[:, 0]) + X[:, 1] ** 2
+    return X, mean, mean + (0.1 + 0.4 * (X[:, 2] > 0)) * rng.standard_normal(n)
+
+
+@pytest.fixture(scope="module")
+def quantiles():
+    X, _, y = noisy()
+    return SCNERegressor(effort=1, loss={"quantile": [0.9, 0.1, 0.5]}, random_state=0).fit(X, y)
+
+
+def test_levels_never_cross_and_hold_their_share(quantiles):
+    X, _, y = noisy(seed=1)
+    said = quantiles.predict(X)
+    assert said.shape == (len(y), 3)
+    assert (np.diff(said, axis=1) >= 0).all()
+    np.testing.assert_allclose((y[:, None] < said).mean(axis=0), [0.1, 0.5, 0.9], atol=0.04)
+    # They are wide where the noise is.
+    width = said[:, 2] - said[:, 0]
+    assert width[X[:, 2] > 0].mean() > 2 * width[X[:, 2] < 0].mean()
+
+
+@pytest.mark.parametrize("loss", ["huber", "robust", "quantile"])
+def test_gross_errors_move_no_robust_fit(loss):
+    X, _, y = noisy()
+    gross = np.where(np.random.default_rng(2).random(len(y)) < 0.1, y + 30.0, y)
+    new, truth, _ = noisy(seed=1)
+
+    def error(name, target):
+        model = SCNERegressor(effort=1, loss=name, random_state=0).fit(X, target)
+        return np.sqrt(np.mean((model.predict(new) - truth) ** 2))
+
+    assert error(loss, gross) < 0.2 * error("squared", gross)
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma"])
+def test_means_of_logarithms_are_positive_and_right(loss):
+    X, logs, _ = noisy(3_000)
+    rng = np.random.default_rng(3)
+    y = rng.poisson(np.exp(logs)) if loss == "poisson" else np.exp(logs) * rng.gamma(4.0, 0.25, len(logs))
+    new, truth, _ = noisy(seed=1)
+    model = SCNERegressor(effort=1, loss=loss, random_state=0).fit(X, y)
+    said = model.predict(new)
+    assert (said > 0).all()
+    assert np.sqrt(np.mean((np.log(said) - truth) ** 2)) < 0.2
+    # Rates: counts over their exposure, weighted by it.
+    exposure = rng.integers(1, 4, len(y)).astype(float)
+    rates = SCNERegressor(effort=1, loss=loss, random_state=0).fit(X, y / exposure, sample_weight=exposure)
+    assert (rates.predict(new) > 0).all()
+
+
+def test_a_model_survives_its_file_a_clone_and_threads(quantiles, tmp_path):
+    X, _, y = noisy()
+    said = quantiles.predict(X)
+    quantiles.save(tmp_path / "model.scne")
+    np.testing.assert_array_equal(scne.load(tmp_path / "model.scne").predict(X), said)
+    again = clone(quantiles).set_params(n_jobs=1).fit(X, y)
+    np.testing.assert_array_equal(again.predict(X), said)
+
+
+def test_files_give_what_frames_give(tmp_path):
+    X, _, y = noisy()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame.assign(y=y).to_parquet(tmp_path / "rows.parquet")
+    model = SCNERegressor(effort=1, loss="huber", random_state=0)
+    said = clone(model).fit(frame, y).predict(frame)
+    files = scne.open_rows(tmp_path / "rows.parquet", target="y")
+    np.testing.assert_allclose(model.fit(files).predict(frame), said, rtol=1e-10)
+
+
+def test_more_rows_than_are_held_in_memory_take_passes(monkeypatch):
+    from scne.fitting import _by_loss
+
+    X, mean, y = noisy(4_000)
+    model = SCNERegressor(effort=1, loss="huber", random_state=0)
+    whole = clone(model).fit(X, y).predict(X)
+    monkeypatch.setattr(_by_loss, "SAMPLE_BYTES", 8 * 1_000 * 120)
+    some = clone(model).fit(X, y).predict(X)
+    assert np.sqrt(np.mean((some - whole) ** 2)) < 0.3 * np.sqrt(np.mean((whole - mean) ** 2)) + 0.02
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"loss": "absolute"}, "loss is 'absolute', but it must be one of 'squared', 'huber'"),
+        ({"loss": {"expectile": 0.5}}, r'but a mapping can only be {"quantile": levels}'),
+        ({"loss": {"quantile": []}}, "needs a level"),
+        ({"loss": {"quantile": [0.5, 0.5]}}, "names the level 0.5 twice"),
+        ({"loss": {"quantile": 1.5}}, "must be a number of at least 0.001"),
+        ({"loss": "huber", "trend": "linear"}, 'goes with loss="squared"'),
+        ({"loss": "huber", "solver": "matrix-free cg", "decorrelation": 0.1, "ridge": 0.1}, "goes with loss='squared'"),
+        ({"loss": "poisson"}, r"loss is 'poisson', but y goes down to -1"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(settings, words):
+    X, _, y = noisy(100)
+    with pytest.raises(ValueError, match=words):
+        SCNERegressor(SCNRegressor(5), random_state=0, **settings).fit(X, y)
+
+
+def test_what_such_a_model_cannot_do_it_says(quantiles):
+    X, _, y = noisy(200)
+    for ask in (lambda: quantiles.partial_fit(X, y), lambda: quantiles.reweighted(ridge=1.0)):
+        with pytest.raises(ValueError, match="fitted by loss='quantile', whose sums over rows"):
+            ask()
+    with pytest.raises(ValueError, match="no sums of its nodes"):
+        quantiles.contributions(X)
+    with pytest.raises(ValueError, match="no export knows"):
+        quantiles.export("c")
+    counts = SCNERegressor(effort=1, loss="poisson", random_state=0).fit(X, np.exp(y))
+    with pytest.raises(ValueError, match="single ones say nothing"):
+        counts.predict_members(X)
