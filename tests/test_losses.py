@@ -237,6 +237,28 @@ def test_what_such_a_model_cannot_do_it_says(quantiles):
         quantiles.contributions(X)
     with pytest.raises(ValueError, match="no export knows"):
         quantiles.export("c")
+    with pytest.raises(ValueError, match="R\\^2 needs one prediction"):
+        quantiles.score(X, y)
+    with pytest.raises(ValueError, match="levels of a quantile loss are an interval"):
+        quantiles.predict(X, interval=0.9)
+    with pytest.raises(ValueError, match=r"names 2 levels, .* but y has 2 columns"):
+        SCNERegressor(effort=1, loss={"quantile": [0.1, 0.9]}).fit(X, np.column_stack([y, y]))
     counts = SCNERegressor(effort=1, loss="poisson", random_state=0).fit(X, np.exp(y))
     with pytest.raises(ValueError, match="single ones say nothing"):
         counts.predict_members(X)
+
+
+def test_targets_beyond_those_of_the_search_are_checked_as_well(tmp_path):
+    X, _, y = noisy(3_000)
+    counts = np.exp(y)
+    counts[-1] = -2.0
+    frame = pd.DataFrame(X).add_prefix("x")
+    weighted = frame.assign(y=counts, w=(counts > 0).astype(float))
+    weighted.to_parquet(tmp_path / "rows.parquet")
+    base = SCNRegressor(5, search_rows=100)
+    model = SCNERegressor(base, n_estimators=2, loss="poisson", random_state=0)
+    rows = scne.open_rows(tmp_path / "rows.parquet", target="y", ignore="w")
+    with pytest.raises(ValueError, match=r"goes down to -2; it must be at least 0"):
+        model.fit(rows)
+    model.fit(scne.open_rows(tmp_path / "rows.parquet", target="y", weight="w"))
+    assert (model.predict(frame) > 0).all()

@@ -16,6 +16,7 @@ from scne.estimators.inputs._complete_files import complete_files
 from scne.estimators.inputs._data import is_dask_collection, is_file_rows
 from scne.estimators.inputs._known_files import check_targets, opened, predict_batches
 from scne.estimators.inputs._types import Table
+from scne.networks import SQUARED
 from scne.rows import Array, is_foreign, to_numpy
 
 if TYPE_CHECKING:
@@ -99,9 +100,20 @@ class ScoredRegressor(RegressorMixin):
         from sklearn.metrics import r2_score
 
         X = opened(self, X, with_targets=True)
+        _check_one_prediction(self)
         if is_file_rows(X):
             if y is not None or sample_weight is not None:
                 raise ValueError("y or sample_weight was passed beside rows in files; open_rows names both columns.")
             return scored_files(r2_score, self, X)
         score = scored(r2_score, self.predict, X, y, sample_weight)
         return super().score(X, y, sample_weight) if score is None else score
+
+
+def _check_one_prediction(model: object) -> None:
+    """Several levels of a quantile are no predictions of one target."""
+    levels = getattr(getattr(model, "fitted_", None), "loss", SQUARED).levels
+    if len(levels) > 1:
+        raise ValueError(
+            f"R^2 needs one prediction of y, but this model gives the levels {', '.join(f'{at:g}' for at in levels)}; "
+            "score each with sklearn.metrics.mean_pinball_loss(y, predictions[:, k], alpha=level)."
+        )

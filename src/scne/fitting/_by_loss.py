@@ -51,6 +51,7 @@ def fit_by_loss(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: C
     for network, group in zip(plan.networks, plan.groups, strict=True):
         sizes.append(network.largest_layer(len(group.columns)))
     check_gram_fits(sizes, plan.weights.matrix_free)
+    _check_targets(loss, data.search)
     data = replace(data, rows=_for_each_level(data.rows, loss), search=_for_each_level(data.search, loss))
     if data.validation is not None:
         data = replace(data, validation=_for_each_level(data.validation, loss))
@@ -215,13 +216,10 @@ def target_scaling(loss: Loss, rows: ArrayRows) -> ColumnScaling:
     if not loss.is_log:
         middle = np.median(targets, axis=0)
         return ColumnScaling(middle, deviations_of(targets - middle))
-    least, name = targets.min(), loss.name
-    if least < 0 or (name == "gamma" and least == 0):
-        sign = "above 0" if name == "gamma" else "at least 0"
-        raise ValueError(f"loss is {name!r}, but y goes down to {least:g}; it must be {sign}.")
+    loss.check_least(float(targets.min()))
     mean = np.average(targets, axis=0, weights=None if rows.weights is None else rows.weights[rows.weights > 0])
     if not (mean > 0).all():
-        raise ValueError(f"loss is {name!r}, but y is 0 in every row; there is nothing to learn.")
+        raise ValueError(f"loss is {loss.name!r}, but y is 0 in every row; there is nothing to learn.")
     return ColumnScaling(mean, mean.copy())
 
 
@@ -232,6 +230,17 @@ def _within_reach(rows: ArrayRows, scaling: ColumnScaling, loss: Loss) -> ArrayR
     assert rows.targets is not None
     reach = FARTHEST_TARGET * scaling.scale
     return replace(rows, targets=np.clip(rows.targets, scaling.shift - reach, scaling.shift + reach))
+
+
+def _check_targets(loss: Loss, rows: ArrayRows) -> None:
+    """Several levels are the outputs of one target."""
+    assert rows.targets is not None
+    n_targets, n_levels = rows.targets.shape[1], len(loss.levels)
+    if n_levels > 1 and n_targets > 1:
+        raise ValueError(
+            f"loss names {n_levels} levels, each of which is an output, but y has {n_targets} columns; fit a model for "
+            "each column, or one level for all of them."
+        )
 
 
 def _repeated(levels: int, block: RowBlock) -> RowBlock:

@@ -175,6 +175,9 @@ def _weighed(
         part = block.part(slice(start, min(start + _ROWS, block.n_rows)))
         hidden, targets = hidden_outputs(part.inputs), scaling.apply(part.targets)
         counts = np.ones(part.n_rows) if part.weights is None else np.asarray(part.weights, dtype=np.float64)
+        if loss.is_log:
+            # Only the rows of the search were seen before.
+            loss.check_least(float(np.min(part.targets, where=counts[:, None] > 0, initial=np.inf)))
         outputs = loss.start(targets) if shares is None else hidden @ shares
         working = loss.working(outputs, targets, deviations, density, judges)
         sums = []

@@ -117,6 +117,12 @@ class Loss:
         """2 level - 1 of each output; zero but for quantiles, shape (q,) or (1,)."""
         return 2.0 * np.array(self.levels or (0.5,)) - 1.0
 
+    def check_least(self, least: float) -> None:
+        """Refuse targets, in their own units, that go down to where there is no logarithm of a mean."""
+        if self.is_log and (least < 0 or (self.name == "gamma" and least == 0)):
+            sign = "above 0" if self.name == "gamma" else "at least 0"
+            raise ValueError(f"loss is {self.name!r}, but y goes down to {least:g}; it must be {sign}.")
+
     def start(self, targets: NDArray[np.float64]) -> NDArray[np.float64]:
         """Outputs (n, q) to begin with: nothing, or logarithms half way between the target and the mean of all."""
         return np.log1p(np.maximum(targets, -1.0) / 2) if self.is_log else np.zeros_like(targets)
