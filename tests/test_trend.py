@@ -6,9 +6,11 @@ from ensembles import plain_ensemble
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import RidgeCV
+from threadpoolctl import threadpool_limits
 
 from scne import DNNERegressor, SCNERegressor, SCNRegressor, load, save
-from scne.fitting._trend import network_share
+from scne.fitting._trend import learn_line, network_share
+from scne.rows import ArrayRows
 
 
 def linear_rows(n, d, noise, seed):
@@ -47,6 +49,16 @@ def test_a_row_of_weight_two_is_two_rows():
 def test_networks_that_say_what_the_line_says_keep_the_output():
     same = np.ones((10, 1))
     np.testing.assert_array_equal(network_share(np.zeros((10, 1)), same, same), [1.0])
+
+
+def test_a_line_has_the_same_bits_with_any_number_of_blas_threads():
+    X = np.random.default_rng(2).standard_normal((20_000, 20))
+    lines = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            trend, constant = learn_line(ArrayRows(X, X[:, :1] + np.sin(X[:, 1:2])))
+        lines.append(np.append(trend.weights, constant))
+    np.testing.assert_array_equal(*lines)
 
 
 @pytest.mark.parametrize(
