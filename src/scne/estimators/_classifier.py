@@ -340,8 +340,8 @@ class SCNEClassifier(ClassPredictions):
         """
         check_is_fitted(self)
         n_rows = self.probability_map_.n_rows
-        rest = "the rows of the fit itself, as none were" if n_rows is None else f"{n_rows:,} rows that were"
+        rest = "the training rows, because none were" if n_rows is None else f"{n_rows:,} rows that were"
         return (
-            f"This {type(self).__name__} tells {len(self.classes_):,} classes apart; its probabilities rest on {rest} "
-            f"held out. {self.regressor_.summary()}"
+            f"This {type(self).__name__} distinguishes {len(self.classes_):,} classes; its probabilities are "
+            f"calibrated on {rest} held out. {self.regressor_.summary()}"
         )
