@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from scne.explain._group_importances import group_importances
 from scne.fitting import SCORE_SLACK, FittedNetworks, half_widths
-from scne.ncl import Choice, decorrelation_limit
+from scne.ncl import Choice, Status, decorrelation_limit
 from scne.rows import counted, listed
 
 # Networks, and outputs, up to which each is named.
@@ -182,7 +182,7 @@ def _baselines(model: FittedNetworks) -> str:
         return _in_units(model, float(np.sqrt(np.square(each / model.target_scaling.scale).mean())))
 
     line = "" if errors.linear is None else f"{together(errors.linear)} for a linear model and "
-    return f" On the same rows it would be {line}{together(errors.mean)} for the mean alone."
+    return f" On held-out rows it would be {line}{together(errors.mean)} for the mean alone."
 
 
 def _training_error(model: FittedNetworks, about: Described) -> float | None:
@@ -232,27 +232,41 @@ def _members(model: FittedNetworks, about: Described) -> str:
 
 
 def _columns(model: FittedNetworks, about: Described) -> str:
+    leading = leading_columns(model, about)
+    if leading is None:
+        return "See feature_importances_ for the columns that matter most."
+    if not leading:
+        return "Its output is the same for every row."
+    named = [f"{name} ({100 * share:.0f} %)" for name, share in leading[:_MOST_IMPORTANT] if share >= _WORTH_NAMING]
+    return f"Most influential: {listed(named)}." if named else ""
+
+
+def leading_columns(model: FittedNetworks, about: Described) -> list[tuple[str, float]] | None:
+    """Names of the columns and their shares of the variance of the output, the largest first.
+
+    None where they take too long to measure, and empty where the output is the same for every row.
+    """
     layers, _ = model.terms()
     n_weights = sum(int(np.count_nonzero(layer.weights)) for layer in layers)
     if sum(len(layer.columns) for layer in layers) > _COLUMNS_TO_MEASURE or n_weights > _WEIGHTS_TO_MEASURE:
-        return "See feature_importances_ for the columns that matter most."
+        return None
     shares = about.importances()
     if not shares.any():
-        return "Its output is the same for every row."
+        return []
     encoder = model.columns.encoder
     names: Sequence[str] = model.columns.names or []
     if encoder is not None:
         names = [] if encoder.by_position else encoder.inputs
     names = names or [f"column {place}" for place in range(len(shares))]
-    order = [place for place in np.argsort(-shares, kind="stable")[:_MOST_IMPORTANT] if shares[place] >= _WORTH_NAMING]
-    named = [f"{names[place]} ({100 * shares[place]:.0f} %)" for place in order]
-    return f"Most influential: {listed(named)}." if named else ""
+    return [(names[place], float(shares[place])) for place in np.argsort(-shares, kind="stable")]
 
 
 def _solver(model: FittedNetworks, about: Described) -> str:
     if not about.ensemble:
         return ""
     solution = model.solved.solution
+    if solution.status is Status.SOLVED:
+        return ""
     message = solution.message.rstrip(".")
     return f"The output weights come from solver {solution.solver!r}: {message[0].lower()}{message[1:]}."
 
