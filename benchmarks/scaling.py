@@ -9,6 +9,11 @@ rest. The floor is, on the same machine and file, a bare pyarrow scan as often a
 kernels of the Gram pass: products, tanh, and H'H, in blocks on all cores. Sizes take turns within a round, and floors
 are measured in the same rounds, so that a slow minute of the machine touches all of them; medians are printed. At last
 the largest file is written with other sizes of row groups, and the peak memory of each fit is taken.
+
+    python benchmarks/scaling.py --default [--rows 1000000 10000000] [--rounds 3]
+
+fits the same files with the defaults of `scne fit` (twelve tuned networks of up to 100 nodes, no budget of memory) and
+prints the medians; these are the figures of the default that docs/scaling.md and the README quote.
 """
 
 import argparse
@@ -48,12 +53,13 @@ def write_file(path: Path, rows: int, row_group: int) -> None:
     pq.write_table(pa.concat_tables(tables), path, row_group_size=row_group, compression="lz4")
 
 
-def fit(path: Path, nodes: int, out: Path) -> tuple[float, float, float]:
-    """Seconds in all, seconds of the passes, and peak memory in MB of `scne fit`."""
+def fit(path: Path, nodes: int | None, out: Path) -> tuple[float, float, float]:
+    """Seconds in all, seconds of the passes, and peak memory in MB of `scne fit`; with no `nodes`, of its defaults."""
     command = [sys.executable, "-c", "from scne.cli import main; main()", "fit", str(path), "--target", "y"]
-    # The bare algorithm: what grows with the rows is the same for every kind of node.
-    command += ["--per-group", "--tuning", "0", "--scaling", "standard"]
-    command += ["--nodes", str(nodes), "--out", str(out), "--memory", "1GB", "--verbose"]
+    if nodes is not None:
+        # The bare algorithm: what grows with the rows is the same for every kind of node.
+        command += ["--per-group", "--tuning", "0", "--scaling", "standard", "--nodes", str(nodes), "--memory", "1GB"]
+    command += ["--out", str(out), "--verbose"]
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
@@ -103,6 +109,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--row-groups", type=int, nargs="*", default=[10_000, 122_880, 1_048_576])
+    parser.add_argument("--default", action="store_true", help="fit with the defaults of the command instead")
     parser.add_argument("--folder", type=Path, default=None)
     parser.add_argument("--write", type=Path, default=None, help="only write a file of --rows rows")
     parser.add_argument("--scan", type=Path, default=None, help="only measure the floor of a file")
@@ -119,6 +126,9 @@ def main() -> None:
         paths = {rows: Path(folder) / f"{rows}.parquet" for rows in options.rows}
         for rows, path in paths.items():
             write(path, rows, rows)
+        if options.default:
+            measure_default(paths, options.rounds, out)
+            return
         fits: dict[int, list[tuple[float, float, float]]] = {rows: [] for rows in paths}
         floors: dict[int, list[float]] = {rows: [] for rows in paths}
         for _ in range(options.rounds):
@@ -154,6 +164,17 @@ def main() -> None:
             print(
                 f"{largest:,} rows in row groups of {row_group:,}: {seconds:.1f} s, peak {memory:.0f} MB (bound 1000)"
             )
+
+
+def measure_default(paths: dict[int, Path], rounds: int, out: Path) -> None:
+    """Print medians of fits with the defaults, sizes taking turns."""
+    fits: dict[int, list[tuple[float, float, float]]] = {rows: [] for rows in paths}
+    for _ in range(rounds):
+        for rows, path in paths.items():
+            fits[rows].append(fit(path, None, out))
+    for rows, measured in fits.items():
+        seconds, passes, memory = (statistics.median(values) for values in zip(*measured, strict=True))
+        print(f"{rows:>12,} rows: {seconds:5.1f} s, of it both passes {passes:5.1f} s; peak {memory:.0f} MB")
 
 
 def write(path: Path, rows: int, row_group: int) -> None:

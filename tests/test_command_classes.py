@@ -103,7 +103,7 @@ def test_the_report_of_a_classifier(folder, command, tmp_path):
         "Scores on these rows",
         "log loss increase",
         "predicted high",
-        "How far probabilities can be trusted",
+        "How reliable the probabilities are",
         "Effects of the main columns",
         "the probability of ",
     ):

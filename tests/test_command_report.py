@@ -159,7 +159,7 @@ def test_the_page_has_every_part_that_applies(page: Path, folder: Path) -> None:
         "The model",
         "While nodes were added",
         "From averaging to joint fitting",
-        "How alike the networks are",
+        "How similar the networks are",
         "What is not on this page",
         "Contribution of each network",
         "The convergence of iterations",

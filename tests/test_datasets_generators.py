@@ -41,7 +41,7 @@ def test_the_form_is_that_of_the_fetched_data(rows, name):
     assert made.groups == {group: list(columns) for group, columns in record.groups.items()}
     assert np.isfinite(made.data).all()
     assert np.isfinite(made.target).all()
-    assert "made up" in made.DESCR
+    assert "synthetic" in made.DESCR
 
 
 @both

@@ -125,7 +125,7 @@ def test_a_trickle_is_given_up(server, tmp_path, monkeypatch):
     monkeypatch.setattr("scne.datasets._download.PACE_SECONDS", 0.4)
     record = year(server, content=b"x", announced=1_000, again=0.02)
     begun = time.monotonic()
-    refused(record, tmp_path, r"it sent \d+ bytes in 0 s, which is given up")
+    refused(record, tmp_path, r"it sent \d+ bytes in 0 s, which is too slow")
     assert time.monotonic() - begun < 5
     assert_next_try_works(server, record, tmp_path)
 
@@ -152,7 +152,7 @@ def test_a_web_page_does_not_replace_what_was_downloaded(server, tmp_path, how):
     record = year(server, drops=[5_000], statuses=[200, 404])
     refused(record, tmp_path, "404")
     year(server, content=b"\n<!DOCTYPE html><title>Log in</title>", etag='"page"', **how)
-    refused(record, tmp_path, "it sent a web page in place of the file")
+    refused(record, tmp_path, "it sent a web page instead of the file")
     server.asked.clear()
     assert_next_try_works(server, record, tmp_path)
     assert server.asked[0].range == "bytes=5000-"

@@ -231,7 +231,7 @@ def test_what_does_not_go_together_is_refused(settings, words):
 def test_what_such_a_model_cannot_do_it_says(quantiles):
     X, _, y = noisy(200)
     for ask in (lambda: quantiles.partial_fit(X, y), lambda: quantiles.reweighted(ridge=1.0)):
-        with pytest.raises(ValueError, match="fitted by loss='quantile', whose sums over rows"):
+        with pytest.raises(ValueError, match="fitted with loss='quantile', whose row weights depend"):
             ask()
     with pytest.raises(ValueError, match="no sums of its nodes"):
         quantiles.contributions(X)

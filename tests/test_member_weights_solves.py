@@ -138,7 +138,10 @@ def test_dependent_nodes_get_the_weights_of_least_norm(name):
     if name == "naive":
         expected = np.concatenate([np.linalg.pinv(H) @ y for H in hidden])
     np.testing.assert_allclose(own_weights(solution.weights, hidden, WEIGHTS), expected, atol=1e-8)
-    assert "1 of 4 directions of member 0 and 1 of 2 of member 2 cannot be told from rounding in H" in solution.message
+    assert (
+        "1 of 4 directions of member 0 and 1 of 2 of member 2 cannot be distinguished from rounding in H"
+        in solution.message
+    )
     assert solution.status is (Status.CONVERGED if solution.n_iter else Status.RANK_DEFICIENT)
 
 
@@ -211,7 +214,7 @@ def test_costs_of_weights_too_large_for_sums_are_refused(a, gap, told):
         expected = [np.sum((y - output) ** 2, axis=0) for output in said]
         np.testing.assert_allclose(member_costs(system, solution.weights, LAMBDA).squared_error, expected, rtol=1e-4)
     else:
-        with pytest.raises(ValueError, match=r"errors of member\(s\) 0, 1, 2 cannot be told from sums over rows"):
+        with pytest.raises(ValueError, match=r"errors of member\(s\) 0, 1, 2 cannot be computed from sums over rows"):
             member_costs(system, solution.weights, LAMBDA)
 
 

@@ -137,7 +137,7 @@ def test_naive_names_the_dependent_member():
     members[1][:, 1] = members[1][:, 0]
     solution = Naive().solve(make_system(members), 0.5, np.zeros(2))
     assert solution.status is Status.RANK_DEFICIENT
-    assert "1 of 3 directions of member 1 cannot be told from rounding in H'H" in solution.message
+    assert "1 of 3 directions of member 1 cannot be distinguished from rounding in H'H" in solution.message
     for m, nodes in enumerate((slice(0, 3), slice(3, 6))):
         system = make_system(members)
         expected = np.linalg.pinv(system.diagonal_block(m)) @ system.moments[nodes]

@@ -343,7 +343,7 @@ def damage(**changes: Any) -> bytes:
         (damage()[:-40], "not a whole JSON file"),
         (b"\xff\xfe", "not a whole JSON file"),
         (b"[1]", "must hold an object"),
-        (damage().replace(b"754.2", b"NaN"), "NaN is no number of JSON"),
+        (damage().replace(b"754.2", b"NaN"), "JSON does not allow NaN"),
         (damage(format=1), "reads format 2"),
         (damage(name="two"), "the file is called 'one'"),
         (damage(title=None), "title is null, but it must be a text"),

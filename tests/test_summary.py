@@ -215,8 +215,8 @@ def test_what_takes_long_to_measure_is_left_to_its_method():
     """A paragraph takes seconds at most, whatever the model: files may hold any."""
     X = np.random.default_rng(0).random((40, 2))
     many = plain_ensemble(RVFLRegressor(1), n_estimators=101, decorrelation=0.1, ridge=0.1, random_state=0)
-    assert "Which networks matter most is what group_importances_ says." in many.fit(X, X[:, 0]).summary()
+    assert "See group_importances_ for the networks that matter most." in many.fit(X, X[:, 0]).summary()
     wide = np.random.default_rng(1).random((5, 30_001))
     model = RVFLRegressor(1, direct_link=False, random_state=0).fit(wide, wide[:, 0])
-    assert "Which columns matter most is what feature_importances_ says." in model.summary()
+    assert "See feature_importances_ for the columns that matter most." in model.summary()
     assert np.isclose(model.feature_importances_.sum(), 1)

@@ -98,7 +98,10 @@ def test_dependent_nodes_get_the_weights_of_least_norm(name):
     if name == "naive":
         expected = np.concatenate([np.linalg.pinv(H) @ y for H in hidden])
     np.testing.assert_allclose(solution.weights, expected, atol=1e-8)
-    assert "1 of 4 directions of member 0 and 1 of 2 of member 2 cannot be told from rounding in H" in solution.message
+    assert (
+        "1 of 4 directions of member 0 and 1 of 2 of member 2 cannot be distinguished from rounding in H"
+        in solution.message
+    )
     assert solution.status is (Status.CONVERGED if solution.n_iter else Status.RANK_DEFICIENT)
 
 
@@ -217,7 +220,7 @@ def test_what_is_solved_from_sums_says_what_was_left_out():
     assert model.fitted_.solved.solution.status is Status.SOLVED
     later = model.partial_fit(X, y).fitted_.solved.solution
     assert later.status is Status.RANK_DEFICIENT
-    assert "of 60 directions of member 0 cannot be told from rounding in H'H" in later.message
+    assert "of 60 directions of member 0 cannot be distinguished from rounding in H'H" in later.message
 
 
 def test_iterations_on_sums_say_what_was_left_out_behind_how_they_ended():
@@ -227,7 +230,7 @@ def test_iterations_on_sums_say_what_was_left_out_behind_how_they_ended():
     for name in ("jacobi", "gauss-seidel", "cg"):
         message = SOLVERS[name]().solve(system, 0.2, 0.0).message
         assert message.startswith("The output weights stopped moving after")
-        assert "because 1 of 3 directions of member 1 cannot be told from rounding in H'H" in message
+        assert "because 1 of 3 directions of member 1 cannot be distinguished from rounding in H'H" in message
     assert "rank 11 of 12 (1 of 3 directions of member 1" in PseudoInverse().solve(system, 0.2, 0.0).message
 
 

@@ -1,10 +1,10 @@
 """
-What each source is worth
-=========================
+What each source contributes
+============================
 
 Fine particles (PM2.5) at a station in Beijing, from three sources: the station's other pollutant sensors, the nearest
-weather station, and the calendar. With one network for each source, as in the paper, it can be said exactly what each
-of them contributes.
+weather station, and the calendar. With one network for each source, as in the paper, the contribution of each is
+exact.
 """
 
 # %%
@@ -21,7 +21,7 @@ air = load_beijing_air(as_frame=True)
 air.groups
 
 # %%
-# A network for each group. Part of the rows is held out: on these the number of nodes, lambda and the ridge are chosen.
+# One network for each group. Some rows are held out; the number of nodes, lambda and the ridge are chosen on them.
 base = SCNRegressor(60, scaling="standard", validation_fraction=0.2, search_rows=5_000)
 model = SCNERegressor(
     base, groups=air.groups, networks="per group", trend="none", random_state=0
@@ -30,11 +30,11 @@ print(f"R^2 on the later year {model.score(air.X_test, air.y_test):.3f}")
 print(f"nodes {model.n_hidden_}, lambda {model.decorrelation_:.3f} of at most 1.5")
 
 # %%
-# Leaving a network out, with all other weights solved again: exact, from the Gram matrix, without reading a row.
+# Leaving out a network, with all other weights solved again: exact, from the Gram matrix, without reading any rows.
 GroupContributionDisplay.from_estimator(model)
 
 # %%
-# Shuffling columns of the test rows asks something else: how much this model uses them.
+# Shuffling columns of the test rows answers another question: how much this model uses them.
 GroupContributionDisplay.from_estimator(
     model,
     air.X_test[:3000],
@@ -45,5 +45,5 @@ GroupContributionDisplay.from_estimator(
 )
 
 # %%
-# Near the joint fit networks are terms of a sum, not opinions on the same thing, and their outputs agree little.
+# Near the joint fit, networks are terms of a sum rather than independent estimates, so their outputs correlate little.
 MemberCorrelationDisplay.from_estimator(model, air.X_test)

@@ -2,12 +2,12 @@
 A network grows
 ===============
 
-Every node is the best of a pool of random candidates. Here the error is watched while nodes are added, under the
-paper's criterion and under the exact one.
+Every node is the best of a pool of random candidates. This example follows the error while nodes are added, with the
+paper's criterion and with the exact one.
 """
 
 # %%
-# A wave that becomes faster, with noise.
+# A wave of increasing frequency, with noise.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -18,8 +18,8 @@ X = rng.uniform(0, 1, (1_500, 1))
 y = np.sin(20 * X[:, 0] ** 2) + 0.1 * rng.standard_normal(1_500)
 
 # %%
-# The paper measures a candidate h by (e'h)^2 / h'h, which is a lower bound of the squared error that it removes. The
-# orthogonal criterion takes that error itself. Dashed lines are held-out rows; the marker is the number of nodes kept.
+# The paper scores a candidate h by (e'h)^2 / h'h, a lower bound on the squared error that it removes. The
+# orthogonal criterion uses that error itself. Dashed lines are held-out rows; the marker is the number of nodes kept.
 models = {
     name: SCNRegressor(60, criterion=name, validation_fraction=0.3, random_state=0).fit(
         X, y
@@ -37,7 +37,7 @@ together = NodesDisplay(
 together.plot()
 
 # %%
-# What the networks have learned.
+# The fitted functions.
 _, ax = plt.subplots(layout="constrained")
 grid = np.linspace(0, 1, 500)[:, None]
 ax.plot(X[::5], y[::5], ".", color="0.7", label="rows")

@@ -1,13 +1,13 @@
 """
-Intervals that hold what they promise
-=====================================
+Intervals that keep their coverage
+==================================
 
-Intervals come from rows that the fit held out, by split conformal prediction. They are right for any noise, as long as
-new rows come from where those rows came from.
+Intervals are computed from held-out rows, by split conformal prediction. They are valid for any noise, as long as
+new rows have the same distribution as those rows.
 """
 
 # %%
-# Noise with heavy tails: two rows in a hundred are far off.
+# Noise with heavy tails: two rows in a hundred are far away from the others.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -23,7 +23,7 @@ model = SCNRegressor(60, validation_fraction=0.25, random_state=0).fit(
 )
 prediction, lower, upper = model.predict(X[test], interval=0.9)
 print(
-    f"{np.mean((lower <= y[test]) & (y[test] <= upper)):.1%} of new rows lie in the interval of 90 %"
+    f"{np.mean((lower <= y[test]) & (y[test] <= upper)):.1%} of new rows lie in the 90 % interval"
 )
 
 # %%
@@ -31,16 +31,18 @@ print(
 PredictionIntervalDisplay.from_estimator(model, X[test], y[test], interval=0.9)
 
 # %%
-# All levels at once: promised against found.
+# All levels at once: nominal against actual coverage.
 levels = np.linspace(0.05, 0.95, 19)
-found = []
+actual = []
 for level in levels:
     _, low, high = model.predict(X[test], interval=level)
-    found.append(np.mean((low <= y[test]) & (y[test] <= high)))
+    actual.append(np.mean((low <= y[test]) & (y[test] <= high)))
 _, ax = plt.subplots(layout="constrained")
-ax.plot([0, 1], [0, 1], color="0.7", label="promised")
-ax.plot(levels, found, "o", label="found")
+ax.plot([0, 1], [0, 1], color="0.7", label="nominal")
+ax.plot(levels, actual, "o", label="actual")
 ax.set(
-    xlabel="promised share", ylabel="share of new rows in the interval", aspect="equal"
+    xlabel="nominal coverage",
+    ylabel="share of new rows in the interval",
+    aspect="equal",
 )
 ax.legend()

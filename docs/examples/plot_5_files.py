@@ -2,8 +2,8 @@
 Files with text, dates and gaps
 ===============================
 
-Parquet, CSV and Arrow files are read as a stream, in memory that does not grow with the rows. Text becomes levels,
-dates calendar parts, and missing values a mean and a mark; the model file holds all of it.
+Parquet, CSV and Arrow files are streamed, in memory that does not grow with the number of rows. Text is encoded as
+levels, dates as calendar parts, and missing values as a mean and an indicator; the model file stores all of it.
 """
 
 # %%
@@ -40,7 +40,7 @@ table[3_000:].to_parquet(folder / "part-2.parquet")
 table.head()
 
 # %%
-# Only names and types are read here. Groups may name columns or patterns.
+# Only names and types are read at this point. Groups may name columns or patterns.
 rows = scne.open_rows(
     folder,
     target="use",
@@ -52,17 +52,17 @@ model = scne.SCNERegressor(base, networks="across", n_estimators=3, random_state
 )
 
 # %%
-# What the columns became, and what the fit chose.
+# The encoded columns, and what the fit chose.
 print(*model.encoder_.names, sep=", ")
 print(model.summary())
 
 # %%
-# What the columns of the files are worth, encoded or not.
-found = model.permutation_importances(rows, n_repeats=2, random_state=0)
-scne.GroupContributionDisplay.from_importances(found, kind="columns")
+# Importances of the columns of the files, whatever their encoding.
+importances = model.permutation_importances(rows, n_repeats=2, random_state=0)
+scne.GroupContributionDisplay.from_importances(importances, kind="columns")
 
 # %%
-# One file with everything that new files need; `scne predict` does the same without Python.
+# One model file with everything needed for new files; `scne predict` does the same without Python.
 model.save(folder / "use.scne")
 new = scne.open_rows(folder / "part-2.parquet", target=None)
 scne.load(folder / "use.scne").predict(new)[:5].round(1)

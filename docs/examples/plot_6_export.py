@@ -2,7 +2,7 @@
 A model for the smallest devices
 ================================
 
-A model is a few matrices. It can leave Python as a C header, as a Python file that needs no library, or as ONNX.
+A model is a few matrices. It can be exported as a C header, as a Python file without dependencies, or as ONNX.
 """
 
 # %%
@@ -22,7 +22,7 @@ X = rng.uniform(-2, 2, (1_000, 2))
 model = SCNRegressor(25, random_state=0).fit(X, np.sin(X[:, 0]) * np.cos(X[:, 1]))
 
 # %%
-# The C header allocates nothing and needs ``math.h`` alone.
+# The C header allocates no memory and only needs ``math.h``.
 header = model.export("c", name="wave")
 print(header[header.index("static inline void wave_predict") :])
 
@@ -37,10 +37,10 @@ answer = subprocess.run(
     capture_output=True,
 )
 print(answer.stdout)
-print("and predict says", *model.predict([[0.5, 1.0], [-1.0, 0.2]]))
+print("predict gives", *model.predict([[0.5, 1.0], [-1.0, 0.2]]))
 
 # %%
-# All forms agree to rounding. Sizes of networks with more nodes:
+# All exports agree up to rounding. Their sizes for networks with more nodes:
 sizes = {}
 for nodes in (5, 10, 20, 40, 80):
     fitted = SCNRegressor(nodes, tol=0, random_state=0).fit(

@@ -1,13 +1,13 @@
 """
-Classes with probabilities to rely on
-=====================================
+Calibrated class probabilities
+==============================
 
-A classifier is a regression on indicators of the classes. Its outputs become probabilities on rows that the fit held
-out, so that of the rows with a probability of 0.8, four in five are of that class.
+A classifier is a regression on indicators of the classes. Its outputs are calibrated on held-out rows, so that four in
+five of the rows with a predicted probability of 0.8 belong to that class.
 """
 
 # %%
-# Two moons with much noise.
+# Two moons with a lot of noise.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.calibration import CalibrationDisplay
@@ -38,6 +38,6 @@ DecisionBoundaryDisplay.from_estimator(
 ax.scatter(*X[test][:400].T, c=np.where(y[test][:400] == 1, "tab:blue", "tab:red"), s=8)
 
 # %%
-# Predicted probabilities against what came true on 4,000 new rows.
+# Predicted probabilities against observed frequencies on 4,000 new rows.
 _, ax = plt.subplots(layout="constrained")
 CalibrationDisplay.from_estimator(model, X[test], y[test], n_bins=10, ax=ax)

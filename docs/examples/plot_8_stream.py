@@ -1,13 +1,13 @@
 """
-A process that changes
-======================
+A changing process
+==================
 
-Rows come in batches. `partial_fit` adds their sums to the Gram system and solves again; with `forgetting`, older rows
-fade, and the model follows a process that changes.
+Rows arrive in batches. `partial_fit` adds their sums to the Gram system and solves again; with `forgetting`, older rows
+fade, and the model follows a changing process.
 """
 
 # %%
-# A sensor's response drifts: the phase of a wave moves by a little with every batch, and jumps after the fifteenth.
+# The response of a sensor drifts: the phase of a wave moves slightly with every batch, and jumps after the fifteenth.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -24,7 +24,7 @@ def batch(number):
 
 
 # %%
-# Every batch is predicted first and learned afterwards, so these are errors on rows that a model has not seen.
+# Every batch is predicted before the model is updated with it, so these are errors on unseen rows.
 factors = (1.0, 0.7, 0.2)
 models = {factor: SCNRegressor(40, random_state=0) for factor in factors}
 errors = {factor: [] for factor in factors}
@@ -38,20 +38,20 @@ for number in range(30):
 _, ax = plt.subplots(layout="constrained")
 for factor, values in errors.items():
     ax.plot(range(1, 30), values, label=f"forgetting {factor:g}")
-ax.axhline(0.05, color="0.7", linestyle=":", label="the noise")
-ax.set(xlabel="batch", ylabel="RMSE before it is learned", yscale="log")
+ax.axhline(0.05, color="0.7", linestyle=":", label="noise")
+ax.set(xlabel="batch", ylabel="RMSE before the update", yscale="log")
 ax.legend()
 
 # %%
-# Without forgetting the model is an average over its history. The shorter the memory, the sooner a change is followed,
-# and the more noise is followed with it.
+# Without forgetting, the model is an average over its history. The shorter the memory, the faster the model follows a
+# change, and the more it follows noise.
 for factor, values in errors.items():
     print(
         f"forgetting {factor:g}: {values[12]:.3f} before the jump, {values[-1]:.3f} at the end"
     )
 
 # %%
-# When more detail is needed than the first batch had shown, a network can grow.
+# A network can grow when more detail is needed than the first batch showed.
 model = models[0.2]
 X, y = batch(30)
 before = model.n_hidden_

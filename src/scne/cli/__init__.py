@@ -19,6 +19,6 @@ def main() -> None:
 
             run()
     except Stopped as stopped:
-        notes = getattr(stopped, "__notes__", None) or ["What it writes is there whole, or not at all."]
+        notes = getattr(stopped, "__notes__", None) or ["Output files appear complete or not at all."]
         print("\n".join([str(stopped), *notes]), file=sys.stderr)  # noqa: T201
         sys.exit(stopped.status)

@@ -44,7 +44,7 @@ app.add_typer(paper_app, name="paper")
 app.command("report")(report_command)
 
 
-_NO_MEMORY = "The memory of this machine, or what this process may take of it, is used up."
+_NO_MEMORY = "Out of memory: this machine, or this process's share of it, has none left."
 
 
 def run() -> None:
@@ -117,14 +117,10 @@ def predict(
     model: Model,
     data: Data,
     out: Annotated[Path, out_option("File to write: .parquet, .csv, .arrow or .feather.")],
-    key: Annotated[
-        list[str] | None, typer.Option(help="Column to carry along beside the prediction; repeatable.")
-    ] = None,
+    key: Annotated[list[str] | None, typer.Option(help="Column to copy beside the prediction; repeatable.")] = None,
     interval: Annotated[
         float | None,
-        typer.Option(
-            INTERVAL, metavar="SHARE", help="Also write the ends of an interval that holds this share of rows: 0.9."
-        ),
+        typer.Option(INTERVAL, metavar="SHARE", help="Also write prediction intervals at this level, such as 0.9."),
     ] = None,
     device: Device = None,
     json_output: Json = False,
@@ -164,7 +160,7 @@ def evaluate(
     model: Model,
     data: DataWithTarget,
     target: Annotated[
-        list[str] | None, typer.Option(TARGET, help="Column with the truth, where the model does not know it.")
+        list[str] | None, typer.Option(TARGET, help="Column with the true values, if the model does not know its name.")
     ] = None,
     drop_missing_target: DropMissingTarget = True,
     device: Device = None,

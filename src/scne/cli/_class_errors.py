@@ -45,7 +45,7 @@ class ClassSums:
     Attributes
     ----------
     confusion : ndarray of int, shape (K, K)
-        Rows by their class and the class that was predicted.
+        Rows by true class and predicted class.
 
     Examples
     --------

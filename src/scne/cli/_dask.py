@@ -82,7 +82,7 @@ def _connected(distributed: ModuleType, address: str) -> "Client":
         advice = (
             "start one with `dask scheduler` and give its address, such as tcp://host:8786, or 'local'"
             if not address.startswith("tls:")
-            else "see that it runs, and that Dask's configuration names the certificates (distributed.comm.tls, or "
+            else "check that it runs, and that Dask's configuration names the certificates (distributed.comm.tls, or "
             "the variables DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ..__CLIENT__CERT and ..__CLIENT__KEY)"
         )
         raise ValueError(

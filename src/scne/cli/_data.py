@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from scne.datasets import DatasetRecord, Stored
 
 data_app = typer.Typer(
-    help="The paper's data sets: list them, say where they are kept, fetch them.",
+    help="The paper's data sets: list them, show where they are stored, download them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -21,7 +21,7 @@ data_app = typer.Typer(
 Home = Annotated[
     Path | None,
     typer.Option(
-        "--home", help="Folder of the data sets; else the variable SCNE_DATA, else ~/scne_data.", metavar="DIR"
+        "--home", help="Folder of the data sets; by default the variable SCNE_DATA, else ~/scne_data.", metavar="DIR"
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -70,21 +70,21 @@ def fetch_data(
         Path | None,
         typer.Option(
             FILE,
-            help="A file at hand to take instead: the text, zip, tar.gz, gz, bz2 or Parquet.",
+            help="A local file to use instead: the text, zip, tar.gz, gz, bz2 or Parquet.",
             metavar="FILE",
         ),
     ] = None,
     home: Home = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say how long every stage took.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the time of every stage.")] = False,
 ) -> None:
     """Download a data set, verify it and store it as Parquet; an interrupted download goes on where it stopped."""
     from scne.cli._progress import progress_bars
     from scne.datasets import DATASETS, DatasetError, fetch
 
     if name != "all" and name not in DATASETS:
-        raise ValueError(f"NAME is {name!r}, but it may be {', '.join(DATASETS)} or all.")
+        raise ValueError(f"NAME is {name!r}, but it must be one of: {', '.join(DATASETS)}, all.")
     if name == "all" and file is not None:
-        raise ValueError(f"{FILE} holds one data set, but NAME is 'all': give the name of the data set that it holds.")
+        raise ValueError(f"{FILE} holds one data set, but NAME is 'all': give the name of that data set.")
     failures = []
     for record in DATASETS.values() if name == "all" else [DATASETS[name]]:
         try:

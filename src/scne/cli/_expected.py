@@ -13,8 +13,8 @@ LEVEL = 0.9
 # A model whose error is not this much below that of a simpler one is not better for all practical purposes.
 _AS_GOOD = 0.98
 _UNKNOWN = (
-    "The error on new rows is not known, because the fit held no rows out. `scne evaluate` measures it on rows with "
-    "their target."
+    "The error on new rows is not known, because the fit held out no rows. `scne evaluate` measures it on rows that "
+    "have the target."
 )
 
 
@@ -91,7 +91,9 @@ def print_expected_scores(scores: ClassScores | None) -> None:
     ):
         table.add_row(name, f"[bold green]{value:.3g}[/]", f"{beside:.3g}")
     console.print(table)
-    verdict = "" if scores.log_loss <= _AS_GOOD * scores.share_loss else " The columns say next to nothing about it."
+    verdict = (
+        "" if scores.log_loss <= _AS_GOOD * scores.share_loss else " The columns carry almost no information about it."
+    )
     console.print(
         f"Measured on {counted(scores.n_rows, 'row')} held out of the fit, on which the probabilities were calibrated. "
         f"The log loss beside it is that of the classes' shares.{verdict}",
@@ -118,7 +120,7 @@ def _verdict(expected: dict[str, dict[str, float | None]]) -> str:
             by_line.append(name)
     sentences = []
     if by_mean:
-        sentences.append(f"The columns say next to nothing about {listed(by_mean)}.")
+        sentences.append(f"The columns carry almost no information about {listed(by_mean)}.")
     if by_line:
         sentences.append(f"A linear model predicts {listed(by_line)} as well.")
     return " ".join(sentences)

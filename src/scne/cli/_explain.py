@@ -21,9 +21,9 @@ def explain_command(
     model: Model,
     data: Data,
     out: Annotated[Path, out_option("File to write: .parquet, .csv, .arrow or .feather.")],
-    by: Annotated[By, typer.Option(help="Terms of columns, or of the groups of the fit.")] = By.columns,
+    by: Annotated[By, typer.Option(help="Contributions of columns, or of the groups of the fit.")] = By.columns,
     interactions: Annotated[
-        bool, typer.Option("--interactions", help="Terms of all sets of them that nodes read together.")
+        bool, typer.Option("--interactions", help="Also separate interactions, of all sets that nodes read together.")
     ] = False,
     background: Annotated[
         Path | None,
@@ -31,11 +31,13 @@ def explain_command(
             BACKGROUND, help=f"Rows to compare with, such as those of the fit. {DATA_HELP}", show_default="the data"
         ),
     ] = None,
-    max_background: Annotated[int, typer.Option(min=1, help="Of a larger background so many rows are drawn.")] = 100,
+    max_background: Annotated[
+        int, typer.Option(min=1, help="Largest number of background rows; more are sampled down to it.")
+    ] = 100,
     tolerance: Annotated[
-        float, typer.Option(help="Largest error of a term, in units of the scaled target; 1e-3 takes less time.")
+        float, typer.Option(help="Largest error of a contribution, in units of the scaled target; 1e-3 is faster.")
     ] = 1e-10,
-    key: Annotated[list[str] | None, typer.Option(help="Column to carry along; repeatable.")] = None,
+    key: Annotated[list[str] | None, typer.Option(help="Column to copy to the output; repeatable.")] = None,
     seed: Seed = 0,
     json_output: Json = False,
     verbose: Verbose = False,

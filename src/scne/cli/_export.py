@@ -22,14 +22,12 @@ def export_command(
     to: Annotated[Form, typer.Option(TO, help="An ONNX graph, a C99 header, or a Python file without imports.")],
     out: Annotated[Path, out_option("File to write: usually .onnx, .h or .py.")],
     name: Annotated[
-        str | None, typer.Option(NAME, help="For C: what names in the header begin with (scne_model unless given).")
+        str | None, typer.Option(NAME, help="For C: prefix of the names in the header (default: scne_model).")
     ] = None,
     single: Annotated[bool, typer.Option(SINGLE, help="For ONNX and C: numbers in single precision.")] = False,
     interval: Annotated[
         float | None,
-        typer.Option(
-            INTERVAL, metavar="SHARE", help="For ONNX: also the ends of an interval that holds this share of rows."
-        ),
+        typer.Option(INTERVAL, metavar="SHARE", help="For ONNX: also output prediction intervals at this level."),
     ] = None,
     json_output: Json = False,
 ) -> None:

@@ -39,38 +39,41 @@ def fit_command(
     target: Annotated[list[str], typer.Option(TARGET, help="Column to predict; may be given several times.")],
     classify: Annotated[
         bool,
-        typer.Option(
-            CLASSIFY, help="The target holds classes; so it is in any case where it holds text, or true and false."
-        ),
+        typer.Option(CLASSIFY, help="Treat the target as classes; text, and true and false, always are."),
     ] = False,
     groups: Annotated[
         Path | None, typer.Option(help="TOML file: group names with their columns, or patterns such as 'gas_*'.")
     ] = None,
     out: Annotated[Path, out_option("Where to write the model.")] = Path("model.scne"),
     effort: Annotated[
-        int, typer.Option(EFFORT, help="How much to do, from 1 to 5: sets networks, nodes and tuning.", min=1, max=5)
+        int,
+        typer.Option(
+            EFFORT, help="Effort, from 1 (quick) to 5 (accurate): sets networks, nodes and tuning.", min=1, max=5
+        ),
     ] = 3,
     networks: Annotated[
         int | None,
-        typer.Option(help="Networks, each of which looks at all groups.", min=1, max=10_000, show_default=_BY_EFFORT),
+        typer.Option(
+            help="Number of networks, each of which sees all groups.", min=1, max=10_000, show_default=_BY_EFFORT
+        ),
     ] = None,
-    per_group: Annotated[bool, typer.Option("--per-group", help="Instead, one network for each group.")] = False,
+    per_group: Annotated[bool, typer.Option("--per-group", help="One network for each group instead.")] = False,
     nodes: Annotated[
         int | None,
-        typer.Option(help="The most hidden nodes of each network.", min=1, max=100_000, show_default=_BY_EFFORT),
+        typer.Option(
+            help="Largest number of hidden nodes of each network.", min=1, max=100_000, show_default=_BY_EFFORT
+        ),
     ] = None,
     tuning: Annotated[
         float | None,
-        typer.Option(help="Rounds of tuning after the search; 0 is none.", min=0, max=10_000, show_default=_BY_EFFORT),
+        typer.Option(help="Rounds of tuning after the search; 0 for none.", min=0, max=10_000, show_default=_BY_EFFORT),
     ] = None,
-    validation: Annotated[
-        float, typer.Option(help="Share of the searched rows that are held out, to choose and to measure errors on.")
-    ] = 0.15,
+    validation: Annotated[float, typer.Option(help="Share of the search rows that is held out for validation.")] = 0.15,
     search_rows: Annotated[
-        int, typer.Option(help="Rows on which networks are searched; 0 is all.", min=0, max=10**9)
+        int, typer.Option(help="Number of rows that networks are searched on; 0 for all.", min=0, max=10**9)
     ] = 100_000,
     scaling: Annotated[
-        str, typer.Option(help="'chosen ramps', ramps (networks of one kind, in less time), standard, 0-1 or none.")
+        str, typer.Option(help="'chosen ramps', ramps (networks of one kind, faster), standard, 0-1 or none.")
     ] = "chosen ramps",
     weight: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
@@ -79,18 +82,22 @@ def fit_command(
         typer.Option(
             KIND,
             metavar="COLUMN=KIND",
-            help="What a column is: number, flag, category or date, as in code=category; repeatable.",
+            help="Type of a column: number, flag, category or date, as in code=category; repeatable.",
         ),
     ] = None,
     missing: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="Text that stands for a missing value, as '?'; repeatable."),
+        typer.Option(metavar="TEXT", help="Text that stands for a missing value, such as '?'; repeatable."),
     ] = None,
     drop_missing_target: DropMissingTarget = True,
-    memory: Annotated[str, typer.Option(help="Memory that the fit may take beyond imports, such as 512MB.")] = "1GB",
+    memory: Annotated[
+        str, typer.Option(help="Memory that the fit may use, not counting imports, such as 512MB.")
+    ] = "1GB",
     checkpoint: Annotated[
         Path | None,
-        typer.Option(CHECKPOINT, help="Folder for progress; after a kill the same command resumes from it."),
+        typer.Option(
+            CHECKPOINT, help="Folder for progress; a fit that was killed resumes when the same command is run again."
+        ),
     ] = None,
     dask: Annotated[
         str | None,
@@ -246,7 +253,7 @@ def _kinds(stated: Sequence[str]) -> dict[str, str]:
         # A name may hold the sign itself, a kind cannot.
         column, sign, kind = text.rpartition("=")
         if not sign:
-            raise ValueError(f"{KIND} is {text!r}, but it must name a column and what it is, such as code=category.")
+            raise ValueError(f"{KIND} is {text!r}, but it must be a column and its type, such as code=category.")
         kinds[column] = kind
     return kinds
 

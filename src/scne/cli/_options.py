@@ -42,15 +42,13 @@ Data = Annotated[Path, typer.Argument(help=DATA_HELP)]
 DataWithTarget = Annotated[Path, typer.Argument(help=f"{DATA_HELP} With the target.")]
 Device = Annotated[
     str | None,
-    typer.Option(
-        help="Where to work: cpu, cuda, or auto for a GPU where there is one. Needs PyTorch.", show_default="cpu"
-    ),
+    typer.Option(help="Device: cpu, cuda, or auto for a GPU if there is one. Needs PyTorch.", show_default="cpu"),
 ]
 DropMissingTarget = Annotated[
     bool,
     typer.Option(
         f"{DROP_MISSING_TARGET}/{NO_DROP_MISSING_TARGET}",
-        help="Leave rows without a target out, and tell how many; or refuse them.",
+        help="Leave out rows without a target and report how many, or raise an error.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
@@ -60,7 +58,7 @@ Seed = Annotated[int, typer.Option(SEED, help="Seed of all random numbers.", par
 FitVerbose = Annotated[
     bool,
     typer.Option(
-        VERBOSE, "-v", help="Show the networks and what was chosen, and on standard error how long every stage took."
+        VERBOSE, "-v", help="Show the networks and what was chosen, and on standard error the time of every stage."
     ),
 ]
-Verbose = Annotated[bool, typer.Option(VERBOSE, "-v", help="Say how long every stage took, on standard error.")]
+Verbose = Annotated[bool, typer.Option(VERBOSE, "-v", help="Print the time of every stage on standard error.")]

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from scne.paper import Outcome
 
 paper_app = typer.Typer(
-    name="paper", help="Every table and figure of the paper, run here.", no_args_is_help=True, add_completion=False
+    name="paper", help="Reproduce every table and figure of the paper.", no_args_is_help=True, add_completion=False
 )
 
 Out = Annotated[Path, out_option("Folder of the results.")]
 Data = Annotated[
     Path | None, typer.Option(help="A data folder (see `scne data where`), or the file year_sample.parquet.")
 ]
-Quick = Annotated[bool, typer.Option(QUICK, help="Few rows, small networks: all of them in less than a minute.")]
-Repeats = Annotated[int | None, typer.Option(help="Repeats of each experiment instead of its own number.", min=1)]
+Quick = Annotated[bool, typer.Option(QUICK, help="Few rows and small networks: everything in less than a minute.")]
+Repeats = Annotated[int | None, typer.Option(help="Number of repeats, instead of each experiment's own.", min=1)]
 Seed = Annotated[int, typer.Option(SEED, help="Seed of all random numbers.", min=0, max=2**31 - 1)]
 # Of the longest name of an experiment, so that what follows stands in a column.
 NAME_WIDTH = 20
@@ -92,15 +92,17 @@ def list_command(
 def run_command(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="NAME...", help="Names from `scne paper list`, table-8 or figure-2 as printed, or all."),
+        typer.Argument(
+            metavar="NAME...", help="Names from `scne paper list`, printed ones such as table-8 or figure-2, or all."
+        ),
     ],
     out: Out = Path("scne-paper"),
     quick: Quick = False,
     repeats: Repeats = None,
     seed: Seed = 0,
-    jobs: Annotated[int, typer.Option(help="Processes; one already uses every core.", min=1)] = 1,
+    jobs: Annotated[int, typer.Option(help="Number of processes; one already uses every core.", min=1)] = 1,
     data: Data = None,
-    again: Annotated[bool, typer.Option("--again", help="Run anew what is already there.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Run again what is already there.")] = False,
 ) -> None:
     """Run experiments and keep their results; a run that was stopped goes on where it was."""
     from scne.paper import find_experiments, run_experiments

@@ -72,7 +72,8 @@ def report_command(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            TARGET, help="Column with the truth, where the model does not know it; one for each output, in order."
+            TARGET,
+            help="Column with the true values, if the model does not know its name; one for each output, in order.",
         ),
     ] = None,
     drop_missing_target: DropMissingTarget = True,

@@ -86,7 +86,7 @@ def add_class_scores(page: Page, evaluated: EvaluatedClasses) -> Missing | None:
         ["score", "value"],
         [
             ["accuracy", evaluation.accuracy],
-            ["accuracy of always saying the most frequent class", evaluation.most_frequent],
+            ["accuracy of always predicting the most frequent class", evaluation.most_frequent],
             ["log loss", evaluation.log_loss],
             [area, evaluation.auc],
         ],
@@ -130,15 +130,15 @@ def _add_confusion(page: Page, evaluated: EvaluatedClasses) -> None:
     page.table(
         ["class", *(f"predicted {name}" for name in evaluated.classes)],
         [[name, *map(int, row)] for name, row in zip(evaluated.classes, evaluated.confusion, strict=True)],
-        caption="Rows by their class and the class that was predicted.",
+        caption="Rows by true class and predicted class.",
         align="l" + "r" * len(evaluated.classes),
     )
 
 
 def _add_confidence(page: Page, evaluated: EvaluatedClasses) -> None:
     page.subsection(
-        "How far probabilities can be trusted",
-        "Rows by the probability of the class that was predicted. Where probabilities are right, the share of right "
+        "How reliable the probabilities are",
+        "Rows by the probability of the predicted class. For calibrated probabilities, the share of right "
         "predictions is near their mean.",
     )
     page.table(
@@ -148,6 +148,6 @@ def _add_confidence(page: Page, evaluated: EvaluatedClasses) -> None:
             for low, high, (n, total, right) in zip(_BINS[:-1], _BINS[1:], evaluated.confidence, strict=True)
             if n
         ],
-        caption="Mean probability of what was predicted, and the share of these predictions that are right.",
+        caption="Mean predicted probability, and the share of these predictions that are correct.",
         align="lrrr",
     )

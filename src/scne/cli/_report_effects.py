@@ -63,7 +63,7 @@ def add_effects(page: Page, report: Report) -> Missing | None:
     page.section(
         "Effects of the main columns",
         f"How {what} moves along a column, against its average. For numbers these are accumulated "
-        "local effects: each row is moved a little along the column, and what its prediction changes by is added up. "
+        "local effects: each row is moved a little along the column, and the changes in its prediction are added up. "
         "For text it is partial dependence: the mean prediction if all rows had the level. They describe the model, "
         f"and need not be causes. On {counted(len(inputs), 'row')}.",
     )

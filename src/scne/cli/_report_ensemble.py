@@ -50,7 +50,7 @@ def add_members(page: Page, report: Report) -> Missing | None:
     if not is_ensemble(model):
         return None
     if len(report.evaluated.truth) < 2:
-        return Missing("How alike the networks are", "A correlation needs at least two rows.")
+        return Missing("How similar the networks are", "A correlation needs at least two rows.")
     display = MemberCorrelationDisplay.from_estimator(model, report.evaluated.sample, ax=scratch_axes())
     apart = display.correlation[~np.eye(len(display.names), dtype=bool)]
     defined = apart[np.isfinite(apart)]
@@ -60,9 +60,9 @@ def add_members(page: Page, report: Report) -> Missing | None:
     first = f"class {classes[0]}" if several and classes is not None else report.targets[0]
     of = f" ({first})" if several or len(report.targets) > 1 else ""
     page.section(
-        "How alike the networks are",
+        "How similar the networks are",
         "The correlation between the outputs of the networks on these rows. Networks that repeat each other have "
-        f"correlations near 1, terms of a sum that complete each other low or negative ones.{_alike(defined)}",
+        f"correlations near 1; networks that complement each other have low or negative ones.{_alike(defined)}",
     )
     size = float(np.clip(2.6 + 0.2 * len(display.names), 3.0, 6.0))
     page.figure(
@@ -79,17 +79,17 @@ def _alike(correlations: NDArray[np.float64]) -> str:
     """What the correlations come to.
 
     >>> _alike(np.array([0.95, 0.99]))
-    ' Here they lie between 0.95 and 0.99: the networks largely agree, and their mean evens out what they differ in.'
+    ' Here they lie between 0.95 and 0.99: the networks largely agree, and averaging cancels their differences.'
     """
     if not correlations.size:
         return ""
     low, high = correlations.min(), correlations.max()
     if low > 0.8:
-        verdict = "the networks largely agree, and their mean evens out what they differ in"
+        verdict = "the networks largely agree, and averaging cancels their differences"
     elif high < 0.5:
         verdict = "the networks divide the work among themselves"
     else:
-        verdict = "some agree, others complete each other"
+        verdict = "some agree, others complement each other"
     return f" Here they lie between {low:.2f} and {high:.2f}: {verdict}."
 
 

@@ -19,8 +19,8 @@ def add_importances(page: Page, report: Report) -> Missing | None:
     page.section(
         "What columns and groups contribute",
         "Error increase when a column, or a group of columns, is shuffled among the rows, so that it carries no "
-        f"information (on {counted(importances.n_rows, 'row')}, five times each). Of columns that carry the same "
-        "information none may seem to matter by itself; shuffled together, as a group, they do.",
+        f"information (on {counted(importances.n_rows, 'row')}, five times each). Columns that carry the same "
+        "information may each seem unimportant; shuffled together, as a group, they matter.",
     )
     several = len(report.targets) > 1
     of = f" of {report.targets[0]}" if several else ""

@@ -31,7 +31,7 @@ def report_page(report: Report) -> Page:
     page = Page(
         f"{report.model_path.name} on {report.data_path.name}",
         f"{with_article(report.summary.estimator)} that predicts {targets}, evaluated on {counted(n_rows, 'row')}. "
-        "These errors are what to expect of new rows if the fit has not seen these.",
+        "If the fit has not seen these rows, expect errors of this size on new rows.",
     )
     parts: tuple[Part, ...] = (
         _add_scores,
@@ -104,8 +104,8 @@ def _add_baselines(page: Page, report: Report) -> None:
     page.table(
         ["RMSE", *shown],
         rows,
-        caption=f"Beside simpler models, on {counted(baselines.n_rows, 'row')}. They are cross-validated on these very "
-        f"rows ({FOLDS} folds), which this model need not have seen.",
+        caption=f"Beside simpler models, on {counted(baselines.n_rows, 'row')}. They are cross-validated on these rows "
+        f"({FOLDS} folds), on which the model itself may not have been fitted.",
         align="l" + "r" * len(shown),
     )
 
@@ -132,7 +132,7 @@ def _add_predicted(page: Page, report: Report, evaluated: EvaluatedRows, output:
         + (
             ""
             if widths is None
-            else " A true value lies in its interval where its point lies between the dashed lines."
+            else " A true value lies in its interval when its point lies between the dashed lines."
             if np.ptp(evaluated.scales[:, output]) == 0
             else " The bars are the intervals of some rows."
         ),
@@ -160,7 +160,7 @@ def _add_model(page: Page, report: Report) -> Missing | None:
     ):
         if any(error is not None for error in errors):
             heads.append(head)
-            caption = f"Errors of each network by itself, as its search left it, {unit}."
+            caption = f"Errors of each network by itself, as the search built it, {unit}."
             for row, error in zip(rows, errors, strict=True):
                 row.append(None if error is None else error * scale)
     page.table(heads, rows, caption=caption, align="l" + "r" * (len(heads) - 1))

@@ -23,7 +23,7 @@ def add_residuals(page: Page, report: Report) -> Missing | None:
     page.section(
         "Residuals",
         "A residual is the truth minus the prediction: above zero the prediction was too low. A median that leaves "
-        f"zero, or a spread that grows along the prediction, is something the model has missed.{sampled}",
+        f"zero, or a spread that grows along the prediction, shows something the model has missed.{sampled}",
     )
     for output, name in enumerate(report.targets[:SHOWN_OUTPUTS]):
         prediction = evaluated.predictions[:, output]

@@ -65,7 +65,7 @@ def print_networks(summary: ModelSummary, paragraph: str, details: Sequence[str]
         table.add_row(escape(printable(group.name)), str(group.n_columns), str(group.n_nodes), *errors)
     console.print(table)
     unit = "in the target's units" if len(summary.target_scale) == 1 else "in units of the scaled targets"
-    console.print(f"Errors of each network by itself, as its search left it, {unit}.", markup=False)
+    console.print(f"Errors of each network by itself, as the search built it, {unit}.", markup=False)
     lines = {
         "lambda": "—" if summary.decorrelation is None else f"{summary.decorrelation:.5g}",
         "ridge": ", ".join(f"{value:.3g}" for value in dict.fromkeys(summary.ridge or [])) or "—",

@@ -52,7 +52,7 @@ class _Budget:
     def spend(self, size: int) -> None:
         self.left -= size
         if self.left < 0:
-            raise DatasetError(f"{self.path} unpacks to more than the {self.limit:,} bytes that it may have.")
+            raise DatasetError(f"{self.path} unpacks to more than the {self.limit:,} bytes allowed.")
 
 
 class _Counted(io.RawIOBase):
@@ -149,7 +149,9 @@ class _Search:
             return cast(BinaryIO, buffered)
         # Every kind once is all that data sets use; a zip within anything would have to be read backwards.
         if kind in around or (kind == "zip" and around):
-            raise DatasetError(f"{self.path} holds {kind} inside {around[-1]}, which is not unpacked; unpack it first.")
+            raise DatasetError(
+                f"{self.path} holds {kind} inside {around[-1]}, which is not supported; unpack it first."
+            )
         if kind == "zip":
             return self._from_zip(buffered, stack)
         if kind == "tar":

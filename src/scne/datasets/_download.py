@@ -158,7 +158,7 @@ def _receive(remote: Remote, part: Path, limit: int, stage: str) -> None:
             answer = f"it answered {error.code} {str(error.reason).splitlines()[0] if error.reason else ''}".rstrip()
         if error.code == 416 and start:
             discard(part)
-            raise _Interrupted(f"{answer}: the file there is another one now") from error
+            raise _Interrupted(f"{answer}: the file on the server has changed") from error
         if error.code in PASSING:
             raise _Interrupted(answer) from error
         raise DatasetError(f"{remote.url}: {answer}") from error
@@ -168,7 +168,7 @@ def _receive(remote: Remote, part: Path, limit: int, stage: str) -> None:
         now = _described(remote.url, response.status, response.headers)
         if response.status == 206 and not _goes_on(response.headers, start, seen, now):
             discard(part)
-            raise _Interrupted("it sent another stretch of the file than the one asked for")
+            raise _Interrupted("it sent a different part of the file than requested")
         if response.status != 206:
             start = 0
         if now.total is not None and now.total > limit:
@@ -178,9 +178,7 @@ def _receive(remote: Remote, part: Path, limit: int, stage: str) -> None:
             _store(response, part, start, now, limit, stage)
         except _TooMuch as error:
             discard(part)
-            raise DatasetError(
-                f"{remote.url}: it sends more than the {limit:,} bytes that the file may have"
-            ) from error
+            raise DatasetError(f"{remote.url}: it sends more than the {limit:,} bytes allowed") from error
         except _NotTheFile as error:
             raise DatasetError(f"{remote.url}: {error}") from error
 
@@ -214,7 +212,7 @@ def _store(response: http.client.HTTPResponse, part: Path, start: int, now: _See
     chunk = _piece(response)
     if not start and (_is_page(response.headers) or chunk.lstrip()[:20].lower().startswith(PAGES)):
         # Before the file is opened: a page to log in at must not cost what was downloaded before.
-        raise _NotTheFile("it sent a web page in place of the file")
+        raise _NotTheFile("it sent a web page instead of the file")
     with open(part, "ab" if start else "wb") as file:
         # After the file was emptied: a note never describes bytes of another file.
         _note(part).write_text(json.dumps(asdict(now)), encoding="utf-8")
@@ -228,7 +226,7 @@ def _store(response: http.client.HTTPResponse, part: Path, start: int, now: _See
             announce(stage, done // MEGABYTE, max((now.total or done) // MEGABYTE, 1))
             if time.monotonic() - since > PACE_SECONDS:
                 if done - then < PACE_BYTES:
-                    raise _NotTheFile(f"it sent {done - then:,} bytes in {PACE_SECONDS:.0f} s, which is given up")
+                    raise _NotTheFile(f"it sent {done - then:,} bytes in {PACE_SECONDS:.0f} s, which is too slow")
                 since, then = time.monotonic(), done
             chunk = _piece(response)
     if now.total is not None and done < now.total:

@@ -76,7 +76,7 @@ def fetch(
             return stored
         if not download_if_missing:
             raise DatasetError(
-                f"Data not found: {folder / record.file_name} is not there, and download_if_missing is False."
+                f"Data not found: {folder / record.file_name} does not exist, and download_if_missing is False."
             )
     folder.mkdir(parents=True, exist_ok=True)
     with _only_one(folder / f".{record.name}.lock"):
@@ -140,7 +140,7 @@ def _from_any(record: DatasetRecord, home: Path, places: Sequence[Place], n_retr
             answers.append(f"- {place.title}: {error}")
     raise DatasetError(
         f"{record.title} could not be fetched. Places tried: {len(places)}.\n" + "\n".join(answers) + "\n"
-        f"If you have the file, give its path: `scne data fetch {record.name} --file PATH`."
+        f"If you have the file, pass its path: `scne data fetch {record.name} --file PATH`."
     )
 
 

@@ -20,7 +20,7 @@ from scne.datasets._year_like import year_like_block
 
 BLOCK_ROWS = 8192
 
-MadeUp = """{title}, made up
+MadeUp = """{title}, synthetic
 {line}
 
 {n_rows:,} rows drawn with seed {seed}: columns, groups, scales and tails as in {title}, but no real {what}. Use it to
@@ -155,7 +155,7 @@ def _bunch(
     as_frame: bool,
     **extra: int,
 ) -> Any:
-    title = f"{record.title}, made up"
+    title = f"{record.title}, synthetic"
     description = MadeUp.format(title=record.title, line="=" * len(title), n_rows=n_rows, seed=seed, what=what)
     data, target = fill(record, n_rows, blocks)
     return make_bunch(record, data, target, description, return_X_y=return_X_y, as_frame=as_frame, **extra)

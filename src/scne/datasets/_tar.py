@@ -112,7 +112,7 @@ def _number(field: bytes) -> int:
         return int.from_bytes(field[1:], "big")
     digits = field.strip(b" \0")
     if not all(digit in b"01234567" for digit in digits):
-        raise EOFError("a header holds something else than a number")
+        raise EOFError("a header holds something other than a number")
     return int(digits or b"0", 8)
 
 

@@ -125,8 +125,8 @@ def fetch_year_prediction(
 SAMPLE_FILE = "year_sample.parquet"
 SAMPLE_NOTE = """
 This is a sample of it, {n_rows:,} rows. Those where `random_rows` is true are a random sample of the official training
-block: {n_train:,} to learn from (`train_rows`) and {n_test:,} to test on (`test_rows`). The others are clustered by
-artist: an error measured on them says nothing of other songs.
+block: {n_train:,} to train on (`train_rows`) and {n_test:,} to test on (`test_rows`). The others are clustered by
+artist: an error measured on them says nothing about other songs.
 """
 
 
@@ -176,7 +176,7 @@ def load_year_sample(
         raise DatasetError(f"{place} cannot be read as Parquet: {error}.") from error
     missing = [name for name in (*YEAR.columns, "source") if name not in table.column_names]
     if missing:
-        raise DatasetError(f"{place} is no sample of {YEAR.title}: it lacks the column {missing[0]}.")
+        raise DatasetError(f"{place} is not a sample of {YEAR.title}: it lacks the column {missing[0]}.")
     data, target = fill(YEAR, table.num_rows, table.to_batches())
     source = np.array(table["source"].to_pylist(), dtype=str)
     train, test = (np.flatnonzero(np.char.endswith(source, f"bixubot_sm_{part}")) for part in ("train", "test"))

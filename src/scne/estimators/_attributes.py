@@ -65,7 +65,7 @@ class FittedAttributes:
     def encoder_(self) -> "Encoder":
         """How the columns of files, and of tables that are not plain numbers, became numbers."""
         if self.fitted_.columns.encoder is None:
-            raise AttributeError("This model was fitted on numbers without gaps, which need no encoder.")
+            raise AttributeError("This model was fitted on numbers without missing values, which need no encoder.")
         return self.fitted_.columns.encoder
 
     @property

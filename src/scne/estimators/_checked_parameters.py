@@ -58,7 +58,7 @@ def _check_common(model: Any) -> None:
         raise ValueError("n_jobs is too large")
     seed = parameters["random_state"]
     if seed is not None and (type(seed) is not int or not 0 <= seed < 2**32):
-        raise ValueError("random_state is no seed")
+        raise ValueError("random_state is not a seed")
 
 
 def _check_ensemble(model: SCNERegressor) -> None:

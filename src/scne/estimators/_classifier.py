@@ -20,6 +20,7 @@ from scne.estimators.inputs._labelled import KnownClasses, labelled_rows, later_
 from scne.estimators.inputs._labels import class_weighting, in_proportion, stated_classes
 from scne.estimators.inputs._later_rows import later_rows
 from scne.estimators.inputs._types import ClassWeight, Groups, MemberWeights, RandomState, Ridge, Table
+from scne.explain import model_card
 from scne.fitting import NotHeldError, ProbabilityMap, check_real, class_scores, fit_map, probabilities
 from scne.rows import UNIT_SCALE, WeightScale, codes_of_targets, to_numpy
 
@@ -340,8 +341,21 @@ class SCNEClassifier(ClassPredictions):
         """
         check_is_fitted(self)
         n_rows = self.probability_map_.n_rows
-        rest = "the rows of the fit itself, as none were" if n_rows is None else f"{n_rows:,} rows that were"
+        rest = "the training rows, because none were" if n_rows is None else f"{n_rows:,} rows that were"
         return (
-            f"This {type(self).__name__} tells {len(self.classes_):,} classes apart; its probabilities rest on {rest} "
-            f"held out. {self.regressor_.summary()}"
+            f"This {type(self).__name__} distinguishes {len(self.classes_):,} classes; its probabilities are "
+            f"calibrated on {rest} held out. {self.regressor_.summary()}"
         )
+
+    def _html_repr(self) -> str:
+        """Scikit-learn's diagram, and below it a card on what was fitted."""
+        diagram: str = super()._html_repr()
+        if not hasattr(self, "probability_map_"):
+            return diagram
+        scores = [("classes", f"{len(self.classes_):,}")]
+        if self.held_out_scores_ is not None:
+            held_out = self.held_out_scores_
+            frequent = f"most frequent class {held_out.most_frequent:.3f}"
+            scores.append(("accuracy on held-out rows", f"{held_out.accuracy:.3f} ({frequent})"))
+            scores.append(("log loss", f"{held_out.log_loss:.3f} (class shares {held_out.share_loss:.3f})"))
+        return f"{diagram}{model_card(self.regressor_.fitted_, self.regressor_._described(), scores)}"

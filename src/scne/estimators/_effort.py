@@ -14,7 +14,7 @@ class Step:
     networks : int
         Networks of the ensemble, unless it says how many itself.
     nodes : int
-        The most hidden nodes of each network.
+        Largest number of hidden nodes of each network.
     tuning_epochs : float
         Rounds over the rows of the search in which nodes are tuned.
     """

@@ -34,7 +34,14 @@ from scne.estimators.inputs._known_files import file_outputs, opened
 from scne.estimators.inputs._lazy import predict_lazily
 from scne.estimators.inputs._rows_to_shuffle import rows_to_shuffle, shuffles
 from scne.estimators.inputs._types import RandomState, Table
-from scne.explain import Described, PermutationImportances, column_shares, paragraph, permutation_importances
+from scne.explain import (
+    Described,
+    PermutationImportances,
+    column_shares,
+    model_card,
+    paragraph,
+    permutation_importances,
+)
 from scne.fitting import (
     BASIS_BYTES,
     FitPlan,
@@ -329,6 +336,11 @@ class FittedRegressor(
         """
         check_is_fitted(self)
         return paragraph(self.fitted_, self._described())
+
+    def _html_repr(self) -> str:
+        """Scikit-learn's diagram, and below it a card on what was fitted."""
+        diagram: str = super()._html_repr()
+        return f"{diagram}{model_card(self.fitted_, self._described())}" if hasattr(self, "fitted_") else diagram
 
     def _described(self) -> Described:
         """What a paragraph says beyond the fitted model."""

@@ -1,5 +1,6 @@
 """What a fitted model says of itself: contributions, importances, the parts of its error, a paragraph in words."""
 
+from scne.explain._card import model_card
 from scne.explain._contributions import Contributions, contributions
 from scne.explain._decomposition import error_decomposition
 from scne.explain._effects import LevelEffect, NumberEffect, Reading, identity, level_effect, number_effect
@@ -27,6 +28,7 @@ __all__ = [
     "group_importances",
     "identity",
     "level_effect",
+    "model_card",
     "number_effect",
     "paragraph",
     "permutation_importances",

@@ -112,7 +112,7 @@ def contributions(
     """
     if model.loss.link != "identity":
         raise ValueError(
-            f"This model was fitted by loss={model.loss.name!r}, whose predictions are no sums of its nodes; "
+            f"This model was fitted with loss={model.loss.name!r}, whose predictions are not sums of its nodes; "
             "contributions need loss='squared', 'huber', 'robust' or a single quantile."
         )
     layers, weights = model.terms()

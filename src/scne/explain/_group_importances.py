@@ -42,7 +42,7 @@ def group_importances(model: FittedNetworks) -> GroupImportances:
     names = tuple(member.name for member in model.members)
     if len(names) < 2:
         raise ValueError(
-            "This ensemble has one network, so there is nothing to leave out; permutation_importances says which "
+            "This ensemble has one network, so there is nothing to leave out; permutation_importances shows which "
             "columns matter."
         )
     system, held_out, scale = model.system, model.held_out, model.target_scaling.scale

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from scne.explain._group_importances import group_importances
 from scne.fitting import SCORE_SLACK, FittedNetworks, half_widths
-from scne.ncl import Choice, decorrelation_limit
+from scne.ncl import Choice, Status, decorrelation_limit
 from scne.rows import counted, listed
 
 # Networks, and outputs, up to which each is named.
@@ -56,7 +56,7 @@ def _rows(model: FittedNetworks, about: Described) -> str:
         return f"This {kind} takes {columns}."
     sample = ""
     if _searches(model) and searched is not None and searched < n_rows:
-        sample = f", its nodes searched on a sample of {searched:,} of them"
+        sample = f", with nodes searched on a sample of {searched:,} rows"
     return f"This {kind} was fitted on {n_rows:,} rows of {columns}{sample}."
 
 
@@ -88,7 +88,7 @@ def _stops(model: FittedNetworks, about: Described) -> str:
         stopped = [f"{counted(count, 'network')} stopped because {reason}" for reason, count in reasons.most_common()]
         words = listed(stopped)
     if built > n_nodes:
-        words += f"; of {built:,} nodes {n_nodes:,} were kept, up to the least error on held-out rows"
+        words += f"; {n_nodes:,} of {built:,} nodes were kept, up to the lowest error on held-out rows"
     tuned = " All nodes of a network were then tuned together." if about.tuned else ""
     return f"{words}.{tuned}"
 
@@ -123,14 +123,16 @@ def _choice(model: FittedNetworks, about: Described) -> str:
         return ""
     choice = model.solved.choice
     if choice is None:
-        return "Neither was chosen: they were given." if len(model.members) > 1 else "It was given."
+        return "Both were given, not chosen." if len(model.members) > 1 else "It was given, not chosen."
     n_lambdas, n_ridges = len(choice.decorrelations), len(choice.ridges)
     if n_lambdas > 1 and n_ridges > 1:
-        which = f"Of {n_lambdas} lambdas and {n_ridges} ridges this pair"
+        which = f"Among {n_lambdas} lambdas and {n_ridges} ridges, this pair"
     else:
-        which = f"Of {n_lambdas} lambdas this one" if n_lambdas > 1 else f"Of {n_ridges} ridges this one"
+        which = f"Among {n_lambdas} lambdas, this one" if n_lambdas > 1 else f"Among {n_ridges} ridges, this one"
     judge = "squared error on held-out rows" if choice.criterion == "held-out rows" else f"score of {choice.criterion}"
-    return f"{which} has the least {judge}, or is nearer to a plain average and within {100 * SCORE_SLACK:.1g} % of it."
+    return (
+        f"{which} has the lowest {judge}, or is closer to a plain average and within {100 * SCORE_SLACK:.1g} % of it."
+    )
 
 
 def _trend(model: FittedNetworks, about: Described) -> str:
@@ -142,7 +144,7 @@ def _trend(model: FittedNetworks, about: Described) -> str:
         return "A linear trend was taken off the target before the networks were built, and is added to their output."
     parts = listed([f"{share:.2g} %" if share < 10 else f"{share:.0f} %" for share in shares[:_NAMED]])
     of = "of the output" if len(shares) == 1 else "of the outputs"
-    return f"The held-out rows left {parts} {of} to a linear trend."
+    return f"A linear trend contributes {parts} {of}, a share chosen on held-out rows."
 
 
 def _errors(model: FittedNetworks, about: Described) -> str:
@@ -152,7 +154,7 @@ def _errors(model: FittedNetworks, about: Described) -> str:
         # Both are those of the networks alone.
         choice = training = None
     unit = "" if model.n_outputs > 1 else " in units of y"
-    fitted = "" if training is None else f"; on the rows of the fit it is {_in_units(model, training)}"
+    fitted = "" if training is None else f"; on the training rows it is {_in_units(model, training)}"
     others = _baselines(model)
     if choice is not None:
         error = _in_units(model, np.sqrt(_chosen_score(choice)))
@@ -167,7 +169,7 @@ def _errors(model: FittedNetworks, about: Described) -> str:
         return f"The root mean squared error on held-out rows is {_in_units(model, scaled)}{unit}{fitted}.{others}"
     if training is None:
         return ""
-    return f"The root mean squared error on its own rows is {_in_units(model, training)}{unit}."
+    return f"The root mean squared error on the training rows is {_in_units(model, training)}{unit}."
 
 
 def _baselines(model: FittedNetworks) -> str:
@@ -204,8 +206,8 @@ def _intervals(model: FittedNetworks, about: Described) -> str:
     reach = listed([_number(float(width)) for width in widths])
     if model.calibration is not None and model.calibration.scale is not None:
         return (
-            f"About {100 * _LEVEL:.0f} % of new rows should lie in intervals that reach {reach}{each} to each side in "
-            "the mean, and further where errors are larger."
+            f"About {100 * _LEVEL:.0f} % of new rows should lie within {reach}{each} of their prediction on average, "
+            "in intervals that are wider where errors are larger."
         )
     return f"About {100 * _LEVEL:.0f} % of new rows should lie within {reach}{each} of their prediction."
 
@@ -216,7 +218,7 @@ def _members(model: FittedNetworks, about: Described) -> str:
     if n_networks < 2 or model.sums is None:
         return ""
     if n_networks > _LEAVE_OUT_NETWORKS or n_networks * float(model.sums.n_nodes) ** 3 > _LEAVE_OUT_WORK:
-        return "Which networks matter most is what group_importances_ says."
+        return "See group_importances_ for the networks that matter most."
     importances = group_importances(model)
     scale = model.target_scaling.scale
     errors = np.sqrt(np.square(np.reshape(importances.errors_without, (-1, len(scale))) / scale).mean(axis=1))
@@ -224,33 +226,47 @@ def _members(model: FittedNetworks, about: Described) -> str:
     rises = errors - whole
     worth = [m for m in np.argsort(-rises, kind="stable")[:_MOST_IMPORTANT] if rises[m] > _WORTH_NAMING * whole]
     if not worth:
-        return f"No network matters by itself: leaving one out raises the error on {importances.rows} by 1 % at most."
+        return f"No single network matters much: leaving one out raises the error on {importances.rows} by 1 % at most."
     named = [f"{importances.names[m]} (by {_in_units(model, rises[m])})" for m in worth]
-    return f"Leaving a network out raises the error on {importances.rows} most for {listed(named)}."
+    return f"Leaving out a network raises the error on {importances.rows} the most for {listed(named)}."
 
 
 def _columns(model: FittedNetworks, about: Described) -> str:
+    leading = leading_columns(model, about)
+    if leading is None:
+        return "See feature_importances_ for the columns that matter most."
+    if not leading:
+        return "Its output is the same for every row."
+    named = [f"{name} ({100 * share:.0f} %)" for name, share in leading[:_MOST_IMPORTANT] if share >= _WORTH_NAMING]
+    return f"Most influential: {listed(named)}." if named else ""
+
+
+def leading_columns(model: FittedNetworks, about: Described) -> list[tuple[str, float]] | None:
+    """Names of the columns and their shares of the variance of the output, the largest first.
+
+    None where they take too long to measure, and empty where the output is the same for every row.
+    """
     layers, _ = model.terms()
     n_weights = sum(int(np.count_nonzero(layer.weights)) for layer in layers)
     if sum(len(layer.columns) for layer in layers) > _COLUMNS_TO_MEASURE or n_weights > _WEIGHTS_TO_MEASURE:
-        return "Which columns matter most is what feature_importances_ says."
+        return None
     shares = about.importances()
     if not shares.any():
-        return "Its output is the same for every row."
+        return []
     encoder = model.columns.encoder
     names: Sequence[str] = model.columns.names or []
     if encoder is not None:
         names = [] if encoder.by_position else encoder.inputs
     names = names or [f"column {place}" for place in range(len(shares))]
-    order = [place for place in np.argsort(-shares, kind="stable")[:_MOST_IMPORTANT] if shares[place] >= _WORTH_NAMING]
-    named = [f"{names[place]} ({100 * shares[place]:.0f} %)" for place in order]
-    return f"Most influential: {listed(named)}." if named else ""
+    return [(names[place], float(shares[place])) for place in np.argsort(-shares, kind="stable")]
 
 
 def _solver(model: FittedNetworks, about: Described) -> str:
     if not about.ensemble:
         return ""
     solution = model.solved.solution
+    if solution.status is Status.SOLVED:
+        return ""
     message = solution.message.rstrip(".")
     return f"The output weights come from solver {solution.solver!r}: {message[0].lower()}{message[1:]}."
 

@@ -116,7 +116,7 @@ class Checkpoint:
             words = os.strerror(error.errno).lower() if error.errno else str(error)
             raise NotWritten(
                 error.errno,
-                f"The progress of this fit could not be written to its checkpoint {str(self.folder)!r}: {words}. Mend "
+                f"The progress of this fit could not be written to its checkpoint {str(self.folder)!r}: {words}. Fix "
                 "that and run it again, or fit without a checkpoint.",
             ) from error
         self._last = time.monotonic()
@@ -135,7 +135,7 @@ class Checkpoint:
         """The error for a stage that is not as it was written."""
         return CheckpointError(
             f"checkpoint is {str(self.folder)!r}, but its file {self._file(stage).name!r} {what}. Delete the folder to "
-            "start anew, or use another one."
+            "start over, or use another one."
         )
 
     def clear(self) -> None:
@@ -148,7 +148,8 @@ class Checkpoint:
             # Whatever is left of it, the fit is over: its result must not be lost to a folder that cannot be removed.
             words = os.strerror(error.errno).lower() if error.errno else str(error)
             warnings.warn(
-                f"The checkpoint {str(self.folder)!r} is of no more use, but could not be removed: {words}. Delete it.",
+                f"The checkpoint {str(self.folder)!r} is no longer needed, but could not be removed: {words}. "
+                "Delete it.",
                 ScneWarning,
                 stacklevel=2,
             )
@@ -159,8 +160,8 @@ class Checkpoint:
         if not stages:
             return ""
         return (
-            f"Its progress is kept in {str(self.folder)!r} ({stages} stage{'s' * (stages > 1)}). Run the same again to "
-            "resume from there; the model will be the same."
+            f"Its progress is kept in {str(self.folder)!r} ({stages} stage{'s' * (stages > 1)}). Run the same command "
+            "or fit again to resume; the model will be the same."
         )
 
     def __enter__(self) -> Self:

@@ -63,11 +63,11 @@ class CheckpointFolder:
         except OSError as error:
             self.release()
             words = os.strerror(error.errno).lower() if error.errno else str(error)
-            raise self._refusal(f"which cannot be used: {words}; mend that, or use another folder") from error
+            raise self._refusal(f"which cannot be used: {words}; fix that, or use another folder") from error
         except CheckpointError:
             self.release()
             raise
-        raise self._refusal("which other processes keep making and removing")
+        raise self._refusal("which other processes keep creating and removing")
 
     def release(self) -> None:
         """Give the lock back."""
@@ -119,7 +119,7 @@ class CheckpointFolder:
             shown = "; ".join(changes[:5]) + (f"; and {len(changes) - 5} more" if len(changes) > 5 else "")
             raise self._refusal(
                 f"which holds the progress of a fit with other settings or other data: {shown}. Repeat the command "
-                "that was stopped, use another folder, or delete this one to start anew"
+                "that was stopped, use another folder, or delete this one to start over"
             )
         self._made = manifest["made folder"]
         return True

@@ -19,7 +19,7 @@ class ClassScores:
         The held-out rows.
     accuracy, log_loss : float
     most_frequent : float
-        The accuracy of always saying the most frequent class.
+        The accuracy of always predicting the most frequent class.
     share_loss : float
         The log loss of the classes' shares as their probabilities.
     """

@@ -216,8 +216,8 @@ class FittedNetworks:
         """This model, which must hold the sums over its rows."""
         if not self.loss.is_squared:
             raise NotHeldError(
-                f"This model was fitted by loss={self.loss.name!r}, whose sums over rows have weights that depend on "
-                'the output, so none are kept that later rows could be added to; fit it again, or use loss="squared".'
+                f"This model was fitted with loss={self.loss.name!r}, whose row weights depend on the output, so it "
+                'keeps no sums that later rows could be added to; fit it again, or use loss="squared".'
             )
         if self.sums is None:
             raise NotHeldError(
@@ -240,7 +240,7 @@ class FittedNetworks:
             return self.target_scaling
         if self.trend.target_shift is None:
             raise ValueError(
-                "This ensemble leaves a part of its output to a linear trend, and its system does not hold the "
+                "Part of this ensemble's output is a linear trend, and its system does not hold the "
                 "constant of the networks' own targets; fit it again."
             )
         return ColumnScaling(self.trend.target_shift, self.target_scaling.scale)
@@ -324,8 +324,8 @@ class FittedNetworks:
         """What each network says, shape (M, n, q), in the units of y; sum_m a_m of it is the output."""
         if self.loss.is_log:
             raise ValueError(
-                f"This model was fitted by loss={self.loss.name!r}: its networks add up to the logarithm of a mean, of "
-                "which single ones say nothing; predict_members needs another loss."
+                f"This model was fitted with loss={self.loss.name!r}: its networks add up to the logarithm of a "
+                "mean, so single networks predict nothing by themselves; predict_members needs another loss."
             )
         weights = self._own(self.solved.solution.weights * self.trend.share)
         outputs = self.target_scaling.undo(member_outputs(inputs, self.layers, weights, engine))

@@ -102,7 +102,7 @@ def canonical(name: str, value: object) -> Any:
     if isinstance(value, np.ndarray) or is_foreign(value):
         return _canonical_array(name, value)
     raise ValueError(
-        f"{name} is {value!r:.80}, which cannot be told apart from other values, and a checkpoint must; "
+        f"{name} is {value!r:.80}, which cannot be distinguished from other values, as a checkpoint requires; "
         "pass plain values, or fit without a checkpoint."
     )
 

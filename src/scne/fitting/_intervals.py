@@ -34,8 +34,8 @@ class PredictionInterval(NamedTuple):
         """None, as these are three arrays; `TransformedTargetRegressor`, which takes them for one, is told so."""
         raise AttributeError(
             "A PredictionInterval holds three arrays (prediction, lower, upper) and has no ndim. "
-            "TransformedTargetRegressor cannot pass it on; ask the regressor inside, as in "
-            "model.regressor_.predict(X, interval=0.9), and bring each of the three back with "
+            "TransformedTargetRegressor cannot pass it on; call the regressor inside, as in "
+            "model.regressor_.predict(X, interval=0.9), and transform each of the three back with "
             "model.transformer_.inverse_transform(values.reshape(-1, 1))."
         )
 
@@ -78,7 +78,7 @@ def half_widths(errors: NDArray[np.float64] | None, interval: object) -> NDArray
     if isinstance(interval, Iterable) and not isinstance(interval, str):
         levels = list(interval)
         if not levels:
-            raise ValueError("interval names no level, but it must be a number above 0 and below 1, or several.")
+            raise ValueError("interval holds no level, but it must be a number above 0 and below 1, or several.")
         return np.stack([half_widths(errors, level) for level in levels])
     level = check_real("interval", interval, below=1.0, open_left=True)
     if errors is None:
@@ -92,8 +92,8 @@ def half_widths(errors: NDArray[np.float64] | None, interval: object) -> NDArray
     place = max(1, ceil((n + 1) * level - ROUNDING))
     if place > n:
         raise ValueError(
-            f"interval is {interval!r}, but {n} held-out rows are enough for at most {n / (n + 1):.4g}; ask for less, "
-            "or hold out more rows (X_val, or validation_fraction)."
+            f"interval is {interval!r}, but {n} held-out rows are enough for at most {n / (n + 1):.4g}; use a lower "
+            "level, or hold out more rows (X_val, or validation_fraction)."
         )
     return np.asarray(errors[place - 1])
 

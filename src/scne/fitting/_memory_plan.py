@@ -101,7 +101,7 @@ class MemoryPlan:
             return None
         enough = _words(needed_bytes(self.most, wanted, 1))
         return (
-            f"Networks were searched on {rows:,} rows instead of {wanted:,}, which is what the memory budget of "
+            f"Networks were searched on {rows:,} rows instead of {wanted:,}, as many as the memory budget of "
             f"{_words(self.budget, exact=True)} allows; about {enough} would be enough for all of them."
         )
 

@@ -94,7 +94,7 @@ def reweighted(model: FittedNetworks, settings: WeightSettings) -> FittedNetwork
     assert model.sums is not None
     if settings.matrix_free:
         raise ValueError(
-            f"solver is 'matrix-free {settings.solver}', but it reads the rows, which are gone; use "
+            f"solver is 'matrix-free {settings.solver}', but it needs the rows, which are no longer available; use "
             f"solver={settings.solver!r}."
         )
     # The rows that were held out are gone, and the errors on them were those of other weights.

@@ -249,8 +249,8 @@ def checked_member_weights(member_weights: object, names: Sequence[str]) -> NDAr
     if len(names) > 1 and not (weights > 0).all():
         silent = [name for name, weight in zip(names, weights, strict=True) if not weight > 0]
         raise ValueError(
-            f"member_weights is 0 for {silent}, but every network needs a weight above 0 and below 1 (Eq. (10)): one "
-            "of weight 0 has no say in the output, so leave its group out."
+            f"member_weights is 0 for {silent}, but every network needs a weight above 0 and below 1 (Eq. (10)): a "
+            "network of weight 0 adds nothing to the output, so leave its group out."
         )
     # Equal weights are the plain mean, to the last bit.
     return None if np.ptp(weights) <= EQUAL_WEIGHTS else weights / total

@@ -157,7 +157,7 @@ def left_out(ranks: Sequence[int], sizes: Sequence[int], matrix: str) -> str:
     Examples
     --------
     >>> left_out([2, 3, 1], [3, 3, 4], "H'H")
-    "1 of 3 directions of member 0 and 3 of 4 of member 2 cannot be told from rounding in H'H"
+    "1 of 3 directions of member 0 and 3 of 4 of member 2 cannot be distinguished from rounding in H'H"
     """
     missing = [(size - rank, size, m) for m, (rank, size) in enumerate(zip(ranks, sizes, strict=True)) if rank < size]
     if not missing:
@@ -165,7 +165,9 @@ def left_out(ranks: Sequence[int], sizes: Sequence[int], matrix: str) -> str:
     (count, size, m), *others = missing
     parts = [f"{count} of {size} directions of member {m}"]
     parts += [f"{count} of {size} of member {m}" for count, size, m in others]
-    return f"{', '.join(parts[:-1])}{' and ' * bool(others)}{parts[-1]} cannot be told from rounding in {matrix}"
+    return (
+        f"{', '.join(parts[:-1])}{' and ' * bool(others)}{parts[-1]} cannot be distinguished from rounding in {matrix}"
+    )
 
 
 def factor_blocks(system: LinearSystem, ridge: ArrayLike) -> BlockDiagonal:

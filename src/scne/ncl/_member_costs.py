@@ -84,9 +84,9 @@ def member_costs(system: LinearSystem, weights: Array, decorrelation: float) -> 
     lost = np.flatnonzero((np.array(rounding) > told).any(axis=1))
     if len(lost):
         raise ValueError(
-            f"The errors of member(s) {', '.join(map(str, lost))} cannot be told from sums over rows: without a ridge "
-            "output weights can be so large that rounding hides what they add up to. Take the errors from what the "
-            "members predict for the rows, or set a positive ridge."
+            f"The errors of member(s) {', '.join(map(str, lost))} cannot be computed from sums over rows: without a "
+            "ridge output weights can be so large that rounding hides their sum. Compute the errors from the members' "
+            "predictions for the rows, or set a positive ridge."
         )
     return costs
 

@@ -33,14 +33,14 @@ _MESSAGES = {
     Status.SOLVED: "Solved directly.",
     Status.CONVERGED: "The output weights stopped moving after {n_iter} iterations.",
     Status.REACHED_TOLERANCE: (
-        "The ensemble error fell below tol after {n_iter} iterations; lower tol to fit the rows closer."
+        "The ensemble error fell below tol after {n_iter} iterations; lower tol for a closer fit."
     ),
     Status.MAX_ITER: (
         "Stopped after max_iter = {n_iter} iterations before the output weights settled; raise max_iter, "
         "lower the decorrelation, or use solver 'cholesky'."
     ),
     Status.DIVERGED: (
-        "The iteration diverged: after {n_iter} iterations it is still moving away, and more would not help; use a "
+        "The iteration diverged: after {n_iter} iterations it is still moving away from the solution; use a "
         "decorrelation below {bound}, or another solver ('gauss-seidel', 'cg' or 'cholesky')."
     ),
     Status.RANK_DEFICIENT: "",

@@ -83,7 +83,7 @@ def _unit(plan: Plan, index: int) -> Unit:
         check=False,
     )
     if child.returncode != 0:
-        ended = child.stderr.strip().splitlines()[-1:] or ["it was killed, perhaps for want of memory"]
+        ended = child.stderr.strip().splitlines()[-1:] or ["it was killed, perhaps because memory ran out"]
         raise OSError(f"The process that measured {algorithm} ({form}) ended with {child.returncode}: {ended[0]}.")
     measured: Unit = json.loads(child.stdout)
     return measured

@@ -52,7 +52,7 @@ def read_object(file: Path) -> dict[str, object]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON; null stands for a missing one")
+    raise ValueError(f"JSON does not allow {name}; use null for a missing number")
 
 
 def parse(wanted: type[T], value: object, file: object) -> T:

@@ -89,8 +89,9 @@ class Cluster:
                 raise self.lost() from error
             if isinstance(failure, KilledWorker):
                 raise ClusterError(
-                    f"Workers of the Dask cluster at {self.address} died again and again on the same rows, most likely "
-                    f"for want of memory; give them more, or make the partitions smaller. Dask says: {failure}"
+                    f"Workers of the Dask cluster at {self.address} died repeatedly on the same rows, most likely "
+                    "because they ran out of memory; give them more, or make the partitions smaller. Dask says: "
+                    f"{failure}"
                 ) from failure
             if failure is not None:
                 raise failure
@@ -106,8 +107,8 @@ class Cluster:
     def lost(self) -> ClusterError:
         """The error for a scheduler that is gone."""
         return ClusterError(
-            f"The connection to the Dask scheduler at {self.address} was lost; see whether it still runs, and what its "
-            "log says."
+            f"The connection to the Dask scheduler at {self.address} was lost; check whether it is still running, and "
+            "its log."
         )
 
 

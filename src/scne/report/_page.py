@@ -126,7 +126,7 @@ class Page:
 
     def _add_drawings(self, drawings: Sequence[Drawing], *, caption: str, alt: str, identifier: str = "") -> None:
         if not alt.strip():
-            raise ValueError("alt must say in words what the figure shows; it is empty.")
+            raise ValueError("alt must describe the figure in words; it is empty.")
         # The style sheet shows one of the two. A dark <source> would do on the screen, but browsers do not
         # choose again for the printer, and the dark drawing is pale on paper.
         address = f' id="{identifier}"' if identifier else ""

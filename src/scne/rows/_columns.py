@@ -71,7 +71,7 @@ def assign_columns(
         taken[name] = role
     free = [name for name in names if name not in taken]
     if not free:
-        raise DataError(f"No input columns are left in {path}: {listing(names)} all have another part to play.")
+        raise DataError(f"No input columns are left in {path}: {listing(names)} all have another role.")
     inputs = free
     if like is not None:
         inputs, by_group, guessed = _known_columns(path, names, like), dict(like.source_groups), None
@@ -90,7 +90,7 @@ def _known_columns(path: Path, names: Sequence[str], like: KnowsColumns) -> list
     """The columns that a model learned from, in the order of the files; all of them must be there."""
     for name in like.columns:
         if name not in names:
-            raise no_such_column(name, "which the model learned from", path, names)
+            raise no_such_column(name, "which the model was fitted on", path, names)
     return [name for name in names if name in like.columns]
 
 
@@ -105,7 +105,7 @@ def nameless(path: Path, unified: UnifiedColumns, mentioned: Collection[str]) ->
             continue
         if type_ != pa.null():
             raise DataError(
-                f"Column {place} of {path}, {name!r}, has no name; if it is only the number of the row, leave it out "
+                f"Column {place} of {path}, {name!r}, has no name; if it only numbers the rows, leave it out "
                 f"with ignore={name!r} (--ignore {name or repr('')}), else name it, or list it in a group."
             )
         empty.append(name)

@@ -155,8 +155,9 @@ class CsvFormat:
             return DataError(f"Column {name!r} of {place} cannot be read: {where[3].strip().splitlines()[0]}.")
         if self._first_block(path).schema.field(name).type == pa.null():
             return DataError(
-                f"Column {name!r} of {place} holds {value[1]!r}, but nothing in the first rows, from which types are "
-                f"taken; state what the column is by --kind {name}=category (in Python kinds={{{name!r}: 'category'}})."
+                f"Column {name!r} of {place} holds {value[1]!r}, but is empty in the first rows, from which types are "
+                f"inferred; state the type of the column with --kind {name}=category (in Python kinds={{{name!r}: "
+                f"'category'}})."
             )
         type_ = schema.field(name).type
         texts = (batch.column(0) for batch in self.batches(path, pa.schema([(name, pa.string())]), 1 << 14, 0))
@@ -165,7 +166,7 @@ class CsvFormat:
             return stray_error(name, path, strays)
         return DataError(
             f"Column {name!r} of {place} holds {value[1]!r}, which does not fit the type {type_} "
-            "that the column is read with; correct the value, or state what the column is by kinds, "
+            "that the column is read with; correct the value, or state the type of the column with kinds, "
             f"such as {{{name!r}: 'category'}} (--kind {name}=category)."
         )
 
@@ -174,7 +175,7 @@ def _larger(path: Path, block: int) -> int:
     if block >= _LARGEST_BLOCK:
         raise DataError(
             f"{path} has a record of more than {_LARGEST_BLOCK >> 20} MB, and longer ones are not read; if it should "
-            "not be that long, quotes are opened in it and never closed."
+            "not be that long, a quote is opened in it and never closed."
         )
     return block * _GROWTH
 
@@ -189,7 +190,7 @@ def _delimiter(path: Path) -> str:
         head = stream.read(_BLOCK_BYTES)
     if b"\0" in head:
         wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or head.count(0) > len(head) // 8
-        what = "is written in UTF-16 or UTF-32" if wide else "holds zero bytes, as no text does"
+        what = "is written in UTF-16 or UTF-32" if wide else "holds zero bytes, which text does not"
         raise DataError(f"{path} {what}; CSV files must be text in UTF-8.")
     line = head.lstrip(b"\xef\xbb\xbf\r\n").split(b"\n", 1)[0].decode("utf-8", "replace")
     # A name in quotes may hold separators of its own.

@@ -77,7 +77,7 @@ class Encoder:
         """`names` as scikit-learn's transformers give theirs; `input_features`, if given, must be `inputs`."""
         if input_features is not None and list(input_features) != list(self.inputs):
             raise ValueError(
-                f"input_features is {listing(list(map(str, input_features)))}, but the encoder was learned from "
+                f"input_features is {listing(list(map(str, input_features)))}, but the encoder was fitted on "
                 f"{listing(list(self.inputs))}."
             )
         return np.array(self.names, dtype=object)
@@ -165,7 +165,7 @@ class Encoder:
             name = encoding.column
             if name not in table.column_names:
                 raise DataError(
-                    f"{argument} has no column {name!r}, from which the model learned; its columns are "
+                    f"{argument} has no column {name!r}, which the model was fitted on; its columns are "
                     f"{listing(table.column_names)}."
                 )
             column, fitted = table.column(name), self.columns[name]
@@ -260,7 +260,7 @@ def number_encoder(names: Sequence[str], means: NDArray[np.float64] | None) -> E
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not text")
     return value
 
 
@@ -288,13 +288,13 @@ def _column(batch: pa.RecordBatch | pa.Table, encoding: ColumnEncoding, fitted: 
     names = batch.schema.names
     if encoding.column not in names:
         raise DataError(
-            f"There is no column {encoding.column!r} among the rows, but the encoder learned from it; "
-            f"the columns are {listing(names)}."
+            f"There is no column {encoding.column!r} among the rows, but the encoder was fitted on it; the columns are "
+            f"{listing(names)}."
         )
     array = plain_column(batch, encoding.column)
     if kind_of(array.type) not in (encoding.kind, "empty"):
         raise DataError(
-            f"Column {encoding.column!r} holds values of type {array.type}, but the encoder learned "
+            f"Column {encoding.column!r} holds values of type {array.type}, but the encoder was fitted on "
             f"{_WORDS[encoding.kind]} there."
         )
     if encoding.kind != "date" or fitted.family is None:

@@ -216,8 +216,7 @@ class EncoderLearner:
         for group, columns in groups:
             if not telling & set(columns):
                 raise DataError(
-                    f"No column of group {group!r} in {self.rows.path} has values that differ or are there at all; "
-                    "leave the group out."
+                    f"Every column of group {group!r} in {self.rows.path} is constant or empty; leave the group out."
                 )
         families = tuple((name, self.rows.families[name]) for name in self.rows.families if name in telling)
         return Encoder(encodings, groups, self.missing, self.rows.missing_texts, families, self.rows.input_names)

@@ -36,11 +36,11 @@ class FileFacts:
         try:
             status = self.path.stat()
         except OSError as error:
-            raise DataError(f"{self.path} was there when the rows were opened and cannot be found now.") from error
+            raise DataError(f"{self.path} existed when the rows were opened, but is gone now.") from error
         if (status.st_size, status.st_mtime_ns) != (self.size, self.mtime_ns):
             raise DataError(
                 f"{self.path} has changed since the rows were opened ({self.size:,} bytes then, {status.st_size:,} "
-                "now); every pass must see the same rows, so start again."
+                "now); every pass must see the same rows, so open the rows and fit again."
             )
 
 
@@ -89,7 +89,7 @@ def unreadable(path: Path, format_name: str, error: Exception) -> DataError:
         return DataError(f"{path} cannot be read: {os.strerror(error.errno)}.")
     words = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
     if "worker thread" in words:
-        return DataError(f"{path} cannot be read: the system has no memory, or no room, for the threads that read it.")
+        return DataError(f"{path} cannot be read: the system has no memory left for the threads that read it.")
     hint = "it is corrupt, truncated or no " + format_name + " file"
     if format_name == "Arrow" and "Not an Arrow file" in words:
         hint += " (a stream of batches must be written as a file, with pyarrow.ipc.new_file)"

@@ -203,7 +203,7 @@ class FileRows:
             return self
         if not kept.n_kept:
             raise DataError(
-                f"No row of {self.path} has a target in {listing(self._stored_targets.names)}; there is none to use."
+                f"No row of {self.path} has a target in {listing(self._stored_targets.names)}; none can be used."
             )
         complete = copy.copy(self)
         complete._kept = kept

@@ -129,7 +129,7 @@ def find_files(path: Path) -> tuple[FileFormat, list[Path]]:
     first_format = next((kind for kind in formats.values() if kind is not None), None)
     for file, kind in formats.items():
         if kind is None or first_format is None:
-            raise DataError(f"{file} is in no format that can be read; {_endings()}.")
+            raise DataError(f"{file} is not in a format that can be read; {_endings()}.")
         if kind.name != first_format.name:
             raise DataError(
                 f"The folder {path} mixes formats: {file} is {kind.name}, but {paths[0]} is {first_format.name}; "

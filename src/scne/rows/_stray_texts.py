@@ -173,7 +173,7 @@ def stray_target(role: str, column: str, path: str | Path, strays: StrayTexts) -
     """The refusal of a target or weight column, in which values must be numbers and none may be missing."""
     values = f": {_with_places(strays, _row)}" if strays.rows else ""
     return DataError(
-        f"The {role} column {column!r} of {path} must hold numbers in every row, but it has texts that are none"
+        f"The {role} column {column!r} of {path} must hold numbers in every row, but it has texts that are not numbers"
         f"{values}; correct or remove these rows{_as_labels(column) if role == 'target' else ''}."
     )
 

@@ -122,7 +122,7 @@ def changed_type(column: str, path: object, kind: str, stored: pa.DataType, fitt
         why = ", because nothing says what its numbers count" if kind == "date" and is_numeric(stored) else ""
         return DataError(
             f"Column {column!r} of {path} is {stored} and cannot be read as a {kind}{why}; write it as a {kind}, or "
-            "state what else it is by kinds."
+            "state its type with kinds."
         )
     return DataError(
         f"Column {column!r} was a {fitted} when the model was fitted, but is {stored} in {path}; write it as a "

@@ -294,7 +294,7 @@ def aligned(name: str, values: Array, n_rows: int, ends: list[int], cluster: Clu
         )
     if array.ndim == 0 or array.shape[0] != n_rows:
         length = array.shape[0] if array.ndim else 1
-        raise ValueError(f"{name} has {length} rows, but X has {n_rows}; they must be alike.")
+        raise ValueError(f"{name} has {length} rows, but X has {n_rows}; they must be equal.")
     return _recut(array.astype(np.float64, copy=False), ends)
 
 

@@ -195,7 +195,7 @@ def validation_rows(
     assert rows.targets is not None
     if validation.targets.shape[1] != rows.targets.shape[1]:
         raise ValueError(
-            f"y_val has {validation.targets.shape[1]} outputs, but y has {rows.targets.shape[1]}; they must be alike."
+            f"y_val has {validation.targets.shape[1]} outputs, but y has {rows.targets.shape[1]}; they must be equal."
         )
     return validation
 

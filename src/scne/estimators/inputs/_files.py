@@ -191,7 +191,7 @@ def _kept_sample(files: "FileRows", checkpoint: Checkpoint) -> tuple[ArrayRows, 
         encoder = Encoder.from_dict(_from_json(stored["encoder"]))
         width = len(encoder.names)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise checkpoint.damaged("sample", "holds an encoder that is none") from error
+        raise checkpoint.damaged("sample", "holds something that is not an encoder") from error
     statistics = stored_statistics("inputs", stored), stored_statistics("targets", stored)
     n_rows, n_columns = stored["sample"].shape
     belongs = set(encoder.kinds) <= set(files.input_names) and encoder.tells_folds

@@ -97,7 +97,7 @@ def check_targets(model: "FittedRegressor", files: "FileRows") -> None:
     if len(files.target_names) != n_outputs:
         raise ValueError(
             f"The rows of {files.path} were opened with {len(files.target_names)} target(s), but this model was fitted "
-            f"to {n_outputs}; they must be alike."
+            f"to {n_outputs}; they must be equal."
         )
 
 

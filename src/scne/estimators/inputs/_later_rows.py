@@ -125,5 +125,5 @@ def _check_outputs(model: "FittedRegressor", rows: ArrayRows) -> None:
     if rows.targets.shape[1] != n_outputs:
         raise ValueError(
             f"y has {rows.targets.shape[1]} output(s), but this {type(model).__name__} was fitted to {n_outputs}; they "
-            "must be alike."
+            "must be equal."
         )

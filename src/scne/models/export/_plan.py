@@ -149,7 +149,7 @@ def export_plan(
     """
     if model.loss.link != "identity":
         raise ValueError(
-            f"This model was fitted by loss={model.loss.name!r}, which no export knows; save it, or fit it by "
+            f"This model was fitted with loss={model.loss.name!r}, which no export knows; save it, or fit it by "
             "loss='squared', 'huber', 'robust' or a single quantile."
         )
     layers, weights = model.terms()
@@ -293,8 +293,8 @@ def _refuse_unfit(branches: Iterable[Branch], constants: NDArray[np.float64]) ->
         numbers += [] if branch.links is None else [branch.links]
     if not all(np.isfinite(array).all() for array in numbers):
         raise ExportError(
-            "The model holds weights that are not finite, as after an iteration that diverged, so its predictions mean "
-            "nothing; fit it again, or use reweighted with another solver."
+            "The model holds weights that are not finite, as after an iteration that diverged, so its predictions are "
+            "meaningless; fit it again, or use reweighted with another solver."
         )
 
 

@@ -32,7 +32,7 @@ def read_content(path: str | os.PathLike[str], build: Callable[[Content], Model]
             content = unpack(file, _size(file))
         return build(content)
     except MemoryError as error:
-        raise ModelFileError(f"{os.fspath(path)} cannot be read: it needs more memory than there is.") from error
+        raise ModelFileError(f"{os.fspath(path)} cannot be read: it needs more memory than is available.") from error
     except FileNotFoundError as error:
         raise ModelFileError(f"{os.fspath(path)} cannot be read: there is no such file.") from error
     except IsADirectoryError as error:

@@ -72,7 +72,7 @@ def refuse_infinite(tensors: Mapping[str, np.ndarray]) -> None:
     for name, tensor in tensors.items():
         if not _is_finite(name, tensor):
             raise Unstorable(
-                f"its {name} holds numbers that are not finite, so its predictions mean nothing; fit it again"
+                f"its {name} holds numbers that are not finite, so its predictions are meaningless; fit it again"
             )
 
 

@@ -98,7 +98,7 @@ def _decoded(value: object, depth: int) -> object:
     try:
         return _decode_kind(value)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise damaged(f"its metadata hold a {shown(value[KIND])} that is none") from error
+        raise damaged(f"its metadata hold an invalid {shown(value[KIND])}") from error
 
 
 def depth_of(encoded: Json) -> int:

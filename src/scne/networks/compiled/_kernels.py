@@ -40,7 +40,7 @@ def load_kernels() -> Kernels | None:
     wanted = hashlib.sha256(b"".join(sources)).hexdigest()
     if (ctypes.c_char * 65).in_dll(library, "scne_source").value.decode() != wanted:
         warn_user(
-            f"{path.name} was compiled from other sources than those beside it and is not used; install scne again "
+            f"{path.name} was compiled from different sources than those installed and is not used; reinstall scne "
             "(pip install -e .) to compile it."
         )
         return None

@@ -99,8 +99,8 @@ class ConvergenceDisplay(Display):
         solution = model.solution_
         if not solution.n_iter:
             raise ValueError(
-                f"This ensemble was solved directly by solver {solution.solver!r}, without iterations to show; draw "
-                "those of model.reweighted(solver='gauss-seidel', decorrelation=..., ridge=model.ridge_)."
+                f"This ensemble was solved directly by solver {solution.solver!r}, without iterations to show; use "
+                "model.reweighted(solver='gauss-seidel', decorrelation=..., ridge=model.ridge_)."
             )
         return cls.from_solutions(
             {solution.solver: solution},

@@ -1,9 +1,9 @@
 """
-The road from averaging to the joint fit
-========================================
+The lambda path, from averaging to the joint fit
+================================================
 
-Lambda, the paper's regularising factor, leads from a plain average of independent networks (0) to one joint fit of all
-their nodes (M/(M-1)). The whole road costs one decomposition of the Gram matrix.
+Lambda, the paper's regularisation factor, leads from a plain average of independent networks (0) to one joint fit of
+all their nodes (M/(M-1)). The full lambda path costs one decomposition of the Gram matrix.
 """
 
 # %%
@@ -20,6 +20,7 @@ from scne import (
 from scne.ncl import decorrelation_bounds
 
 X, y = make_friedman1(3_000, noise=1.0, random_state=0)
+X = X[:, :5]  # the others are noise
 groups = {"product": [0, 1], "bend": [2], "lines": [3, 4]}
 base = SCNRegressor(30, validation_fraction=0.2)
 model = SCNERegressor(
@@ -32,8 +33,8 @@ model = SCNERegressor(
 DecorrelationPathDisplay.from_estimator(model, marks={"the paper's": 0.1})
 
 # %%
-# How far block Jacobi may go on these data: the paper's bound, the one that needs no data, the exact one, and the end
-# of the road.
+# The lambdas for which block Jacobi converges: the paper's bound, the bound for any data, the exact bound on these
+# data, and the end of the path.
 bounds = decorrelation_bounds(model.system_, model.ridge_)
 print(f"the paper's bound (Eq. 41)  {bounds.paper:.4f}")
 print(f"on any data                 {bounds.jacobi_any_data:.4f}")
