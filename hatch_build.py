@@ -1,8 +1,13 @@
-"""Compiles the kernels of `scne.networks.compiled` where there is a C compiler; without one NumPy does their work."""
+"""What a wheel has beside its sources: kernels, where there is a C compiler, and a bill of materials (PEP 770).
+
+Without a compiler NumPy does the work of the kernels of `scne.networks.compiled`.
+"""
 
 import hashlib
+import json
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -40,6 +45,21 @@ class CustomBuildHook(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile before the files of a wheel are collected, or those of an editable installation are linked."""
+        self.compile(build_data)
+        if version == "standard":
+            self.folder = tempfile.TemporaryDirectory()
+            path = Path(self.folder.name) / "scne.cdx.json"
+            bill = bill_of_materials(self.metadata.version, self.metadata.core.dependencies, build_data["pure_python"])
+            path.write_text(json.dumps(bill, indent=2) + "\n", encoding="utf-8")
+            build_data["sbom_files"].append(str(path))
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove what was needed while the wheel was written."""
+        if version == "standard":
+            self.folder.cleanup()
+
+    def compile(self, build_data: dict[str, Any]) -> None:
+        """Put the kernels among the files of the wheel, if they can be compiled."""
         folder = Path(self.root) / FOLDER
         if os.environ.get("SCNE_COMPILED") == "0" or os.name != "posix":
             return
@@ -52,6 +72,51 @@ class CustomBuildHook(BuildHookInterface):
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
         build_data["artifacts"].append(f"/{FOLDER}/kernels.so")
+
+
+def bill_of_materials(version: str, requirements: list[str], pure: bool) -> dict[str, Any]:
+    """What is in a wheel and what it needs, as CycloneDX: no times, names of machines or random numbers.
+
+    Requirements are named without a version, because an installer chooses it.
+    """
+    own = f"pkg:pypi/scne@{version}"
+    packages = {re.match(r"[\w.-]+", requirement)[0]: requirement for requirement in sorted(requirements)}
+    sample = {
+        "type": "data",
+        "bom-ref": "beijing_nongzhanguan.parquet",
+        "name": "Beijing Multi-Site Air Quality, one station",
+        "licenses": [{"license": {"id": "CC-BY-4.0"}}],
+        "externalReferences": [{"type": "distribution", "url": "https://doi.org/10.24432/C5RK5G"}],
+    }
+    kernels = {"type": "library", "bom-ref": "kernels.so", "name": "scne kernels", "version": version}
+    needed = [
+        {
+            "type": "library",
+            "bom-ref": f"pkg:pypi/{name}",
+            "name": name,
+            "purl": f"pkg:pypi/{name}",
+            "properties": [{"name": "scne:requirement", "value": requirement}],
+        }
+        for name, requirement in packages.items()
+    ]
+    components = [sample, *([] if pure else [kernels]), *needed]
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "library",
+                "bom-ref": own,
+                "name": "scne",
+                "version": version,
+                "purl": own,
+                "licenses": [{"license": {"id": "BSD-3-Clause"}}],
+            }
+        },
+        "components": components,
+        "dependencies": [{"ref": own, "dependsOn": [component["bom-ref"] for component in components]}],
+    }
 
 
 def compile_kernels(folder: Path) -> None:

@@ -1,6 +1,8 @@
 """What is released: a wheel and an sdist with everything in them, that install and run, and types for users' code."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -19,6 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "scne"
 KERNELS = "scne/networks/compiled/kernels.so"
 BACKEND = "import sys, hatchling.build as backend; print(backend.build_sdist(sys.argv[1]))"
+# What a release takes from its commit: the time that archives give their files.
+RELEASED = {"SOURCE_DATE_EPOCH": "1700000000"}
 
 
 def run(*command: object, cwd: Path, **environment: str) -> str:
@@ -127,20 +131,29 @@ def test_the_classifiers_name_a_range_of_pythons():
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT, cwd=folder)
+    command = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
+    run(*command, cwd=folder, **RELEASED)
     (path,) = folder.glob("*.whl")
     return path
 
 
 @pytest.fixture(scope="module")
-def sdist(tmp_path_factory):
-    """Built by the backend itself, as pip has no command for it."""
-    folder = tmp_path_factory.mktemp("sdist")
-    backend = folder / "backend"
-    run(sys.executable, "-m", "pip", "install", "--quiet", "--target", backend, "hatchling", cwd=folder)
-    run(sys.executable, "-c", BACKEND, folder, cwd=ROOT, PYTHONPATH=str(backend))
+def backend(tmp_path_factory):
+    """What builds sdists: pip has no command for it."""
+    folder = tmp_path_factory.mktemp("backend")
+    run(sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, "hatchling", cwd=folder)
+    return folder
+
+
+def sdist_of(sources: Path, folder: Path, backend: Path) -> Path:
+    run(sys.executable, "-c", BACKEND, folder, cwd=sources, PYTHONPATH=str(backend), **RELEASED)
     (path,) = folder.glob("*.tar.gz")
     return path
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory, backend):
+    return sdist_of(ROOT, tmp_path_factory.mktemp("sdist"), backend)
 
 
 @pytest.mark.slow
@@ -165,13 +178,41 @@ def test_the_sdist_holds_sources_tests_and_what_a_build_needs(sdist):
 
 
 @pytest.mark.slow
-def test_the_wheel_of_the_sdist_is_the_wheel(sdist, wheel, tmp_path):
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, sdist, cwd=tmp_path)
+def test_two_builds_of_the_wheel_have_the_same_bytes(sdist, wheel, tmp_path):
+    """The second one from the sdist, in another folder, where the kernels are compiled again."""
+    command = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, sdist)
+    run(*command, cwd=tmp_path, **RELEASED)
     (again,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as first, zipfile.ZipFile(again) as second:
         assert {item.filename: item.CRC for item in first.infolist()} == {
             item.filename: item.CRC for item in second.infolist()
         }
+    assert again.read_bytes() == wheel.read_bytes()
+
+
+@pytest.mark.slow
+def test_two_builds_of_the_sdist_have_the_same_bytes(sdist, backend, tmp_path):
+    """The second one from what the first one holds."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (sources,) = tmp_path.iterdir()
+    assert sdist_of(sources, tmp_path, backend).read_bytes() == sdist.read_bytes()
+
+
+@pytest.mark.slow
+def test_the_wheel_says_what_is_in_it_and_what_it_needs(wheel):
+    """A bill of materials where PEP 770 has it, which names no machine and no time."""
+    with zipfile.ZipFile(wheel) as archive:
+        bill = json.loads(archive.read(f"scne-{version('scne')}.dist-info/sboms/scne.cdx.json"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {component["name"] for component in bill["components"] if component.get("purl")}
+    assert names == {re.match(r"[\w.-]+", requirement)[0] for requirement in project["dependencies"]}
+    assert bill["metadata"]["component"]["version"] == scne.__version__
+    references = {component["bom-ref"] for component in bill["components"]}
+    assert {"kernels.so", "beijing_nongzhanguan.parquet"} < references
+    assert set(bill["dependencies"][0]["dependsOn"]) == references
+    assert "serialNumber" not in bill
+    assert "timestamp" not in bill["metadata"]
 
 
 @pytest.mark.slow
