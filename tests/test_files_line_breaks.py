@@ -10,6 +10,7 @@ from ensembles import plain_ensemble
 from scne import SCNRegressor, open_rows
 from scne.rows import DataError
 from scne.rows import _csv_format as csv_format
+from scne.rows import _csv_records as csv_records
 
 
 def table(n, text_of):
@@ -91,7 +92,7 @@ class TestOpenQuotes:
 
     def test_that_swallow_more_than_is_compared(self, tmp_path):
         path = tmp_path / "a.csv"
-        path.write_text("y,c\n" + "1,a\n" * 20 + '2,"b\n' + "1,a\n" * csv_format._COMPARED_BYTES)
+        path.write_text("y,c\n" + "1,a\n" * 20 + '2,"b\n' + "1,a\n" * csv_records._END_BYTES)
         self.refused(path, r"a.csv ends inside a text in quotes that began 4,\d+ line\(s\) before its end, with 'b")
 
     @pytest.mark.parametrize("first", ["a", '12" pipe'])
@@ -105,7 +106,7 @@ class TestOpenQuotes:
         path = tmp_path / "a.csv"
         path.write_text('y,c\n1,"a\nb"\n')
         monkeypatch.delattr(csv_format.CsvFormat, "batches")
-        csv_format.CsvFormat().check_end(path)
+        csv_format.CsvFormat().record_starts(path, 1)
         path.write_text('y,c\n1,12" pipe\n')
         with pytest.raises(AttributeError):
-            csv_format.CsvFormat().check_end(path)
+            csv_format.CsvFormat().record_starts(path, 1)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as csv
 
 from scne.rows._batches import without_first
+from scne.rows._csv_records import Records, RecordStarts, Stretch, find_records
 from scne.rows._data_error import DataError, listing
 from scne.rows._stray_texts import StrayTexts, find_strays, stray_error
 
@@ -18,8 +19,8 @@ _BLOCK_BYTES = 1 << 20
 _LARGEST_BLOCK = 1 << 26
 _GROWTH = 4
 _DELIMITERS = ",;\t|"
+COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4")
 _TOO_LONG = "straddl"
-_COMPARED_BYTES = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -48,18 +49,25 @@ class CsvFormat:
         """None: the lines of a text file are counted by reading it."""
         return None
 
-    def batches(self, path: Path, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
-        """Stream the rows with the types of `schema`; pyarrow parses the next blocks on its threads."""
+    def batches(
+        self, path: Path, schema: pa.Schema, rows: int, skip: int, stretch: Stretch | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Stream the rows with the types of `schema`; pyarrow parses the next blocks on its threads.
+
+        Only the bytes of `stretch`, which holds row number `skip`, are read, if there is one.
+        """
         block = _BLOCK_BYTES
+        before = 0 if stretch is None else stretch.row
+        skip -= before
         while True:
             try:
-                for batch in without_first(self._scan(path, schema, block), skip):
+                for batch in without_first(self._scan(path, schema, block, stretch), skip):
                     skip += batch.num_rows
                     yield batch
                 return
             except pa.ArrowInvalid as error:
                 if _TOO_LONG not in str(error):
-                    raise self._explained(path, schema, str(error)) from error
+                    raise self._explained(path, schema, str(error), before) from error
                 # Rows that were handed out are not handed out again.
                 block = _larger(path, block)
 
@@ -74,44 +82,56 @@ class CsvFormat:
                 by_name[name] = strays
         return by_name
 
-    def check_end(self, path: Path) -> None:
-        """Raise when the file ends inside quotes: all rows after the quote would be one text.
+    def record_starts(self, path: Path, n_rows: int) -> RecordStarts | None:
+        """Marks from which ranges of the rows, which were counted, can be read; None for compressed and small files.
 
-        An odd number of quotes alone does not tell, because a quote inside a text stands for itself.
+        Raises
+        ------
+        DataError
+            When the file ends inside quotes: all rows after the quote would be one text.
         """
-        quotes, end = 0, b""
+        delimiter = _delimiter(path)
         with pa.input_stream(str(path)) as stream:
-            while piece := stream.read(_BLOCK_BYTES):
-                quotes += piece.count(b'"')
-                end = (end + piece)[-_COMPARED_BYTES:]
-        if quotes % 2 == 0:
-            return
-        last_column = pa.schema([(self.schema(path).names[-1], pa.string())])
+            records = find_records(stream, delimiter, path.stat().st_size)
+        names = tuple(self._first_block(path).schema.names)
+        # An odd number of quotes alone does not tell, because a quote inside a text stands for itself.
+        if records.n_quotes % 2:
+            self._check_end(path, names[-1], records)
+        # Places in what a compressed file holds are no places in the file.
+        return None if is_compressed(path) else records.starts(n_rows, names, delimiter)
+
+    def _check_end(self, path: Path, name: str, records: Records) -> None:
+        last_column, end = pa.schema([(name, pa.string())]), records.end
         last = ""
         for batch in self.batches(path, last_column, 1 << 14, 0):
             last = batch.column(0)[-1].as_py() or ""
         # A text whose quotes are closed is followed by a quote; this one is followed by nothing. One that holds line
         # breaks alone has swallowed no rows, closed or not.
-        written = last.rstrip("\r\n").replace('"', '""').encode()[-_COMPARED_BYTES // 2 :]
+        written = last.rstrip("\r\n").replace('"', '""').encode()[-len(records.end) // 2 :]
         if written and "\n" in last and end.rstrip(b"\r\n").endswith(written):
             raise DataError(
                 f"{path} ends inside a text in quotes that began {last.count(chr(10)):,} line(s) before its end, with "
                 f"{last[:30]!r}; close the quotes there."
             )
 
-    def _scan(self, path: Path, schema: pa.Schema, block: int) -> Iterator[pa.RecordBatch]:
+    def _scan(self, path: Path, schema: pa.Schema, block: int, stretch: Stretch | None) -> Iterator[pa.RecordBatch]:
         """One batch for each block; few blocks are parsed ahead, which a scanner of datasets does not promise."""
-        with csv.open_csv(
-            str(path),
-            read_options=csv.ReadOptions(block_size=block),
-            parse_options=_parsing(path),
-            convert_options=self._conversion(schema),
-        ) as reader:
+        names = None if stretch is None else stretch.names
+        delimiter = _delimiter(path) if stretch is None else stretch.delimiter
+        with (
+            _opened(path, stretch) as source,
+            csv.open_csv(
+                source,
+                read_options=csv.ReadOptions(block_size=block, column_names=names),
+                parse_options=_parsing(delimiter),
+                convert_options=self._conversion(schema),
+            ) as reader,
+        ):
             yield from reader
 
     def _first_block(self, path: Path) -> pa.RecordBatch:
         """The rows of the first block, with the types that they suggest."""
-        block, parsing = _BLOCK_BYTES, _parsing(path)
+        block, parsing = _BLOCK_BYTES, _parsing(_delimiter(path))
         while True:
             try:
                 with csv.open_csv(
@@ -142,14 +162,17 @@ class CsvFormat:
             null_values=[*usual, *self.missing],
         )
 
-    def _explained(self, path: Path, schema: pa.Schema, message: str) -> DataError:
-        """Pyarrow's words on a value that does not fit, with the column's name instead of its number."""
+    def _explained(self, path: Path, schema: pa.Schema, message: str, before: int) -> DataError:
+        """Pyarrow's words on a value that does not fit, with the column's name instead of its number.
+
+        `before` is the number of rows before those that were read.
+        """
         where = re.search(r"In CSV column #(\d+): (?:Row #(\d+): )?(.*)", message, re.DOTALL)
         if where is None:
             problem = re.sub(r"^Could not open CSV input source '.*?': (Invalid: )?", "", message, flags=re.DOTALL)
             return DataError(f"{path} cannot be read as CSV: {problem.strip().splitlines()[0]}.")
         name = self.schema(path).names[int(where[1])]
-        place = f"{path}, line {int(where[2]):,}," if where[2] else f"{path}"
+        place = f"{path}, line {int(where[2]) + before:,}," if where[2] else f"{path}"
         value = re.search(r"invalid value '(.*)'", where[3], re.DOTALL)
         if value is None:
             return DataError(f"Column {name!r} of {place} cannot be read: {where[3].strip().splitlines()[0]}.")
@@ -180,8 +203,30 @@ def _larger(path: Path, block: int) -> int:
     return block * _GROWTH
 
 
-def _parsing(path: Path) -> csv.ParseOptions:
-    return csv.ParseOptions(delimiter=_delimiter(path), newlines_in_values=True)
+def is_compressed(path: Path) -> bool:
+    """Whether a file is decompressed as it is read, by its ending.
+
+    Examples
+    --------
+    >>> is_compressed(Path("a.csv.gz")), is_compressed(Path("a.csv"))
+    (True, False)
+    """
+    return path.suffix.lower() in COMPRESSIONS
+
+
+@contextmanager
+def _opened(path: Path, stretch: Stretch | None) -> Iterator[pa.NativeFile]:
+    """The bytes of a file, or a stretch of them."""
+    if stretch is None:
+        with pa.input_stream(str(path)) as whole:
+            yield whole
+    else:
+        with pa.OSFile(str(path)) as file, file.get_stream(stretch.start, stretch.stop - stretch.start) as part:
+            yield part
+
+
+def _parsing(delimiter: str) -> csv.ParseOptions:
+    return csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
 
 
 def _delimiter(path: Path) -> str:

@@ -182,7 +182,7 @@ class FileRows:
         """Of every `rows` rows in turn, how many have all of their targets."""
         self.check_unchanged()
         targets = self._stored_targets
-        stream = self._stored.chunks(targets, rows, start)
+        stream = self._stored.chunks(targets, rows, start, stop)
         for batch in rechunked(stream if stop is None else only_first(stream, stop - start), rows):
             yield BlockCount(batch.num_rows, int(has_targets(batch, targets.names).sum()))
 
@@ -230,7 +230,8 @@ class FileRows:
         columns : sequence of str or None
             Columns to read; None for all of `schema`.
         start, stop : int, int or None
-            The rows to read. Files and row groups before `start` are not read where their lengths are known.
+            The rows to read. Files and row groups before `start` are not read where their lengths are known, and of
+            CSV files about as many bytes as the rows have, once a pass has been through all of the file.
         """
         names = self.schema.names if columns is None else list(columns)
         for name in names:
@@ -238,7 +239,7 @@ class FileRows:
                 raise no_such_column(name, "to be read", self.path, self.schema.names)
         self.check_unchanged()
         read_rows = rows * max(1, min(_READ_ROWS, _READ_NUMBERS // max(1, len(names))) // rows)
-        stream = self._chunks(self._stored_columns(names), read_rows, start)
+        stream = self._chunks(self._stored_columns(names), read_rows, start, stop)
         if self.labels is not None:
             stream = labelled_chunks(stream, self.labels, names, start, self.path, self.place)
         return rechunked(stream if stop is None else only_first(stream, stop - start), rows)
@@ -256,14 +257,15 @@ class FileRows:
         """The columns of the files that hold the targets."""
         return self._stored_columns(list(self.target_names))
 
-    def _chunks(self, schema: pa.Schema, rows: int, start: int) -> Iterator[pa.RecordBatch]:
-        """Rows from `start` on, without those that are left out, in pieces that lie in one file each."""
+    def _chunks(self, schema: pa.Schema, rows: int, start: int, stop: int | None) -> Iterator[pa.RecordBatch]:
+        """Rows from `start` to `stop` and beyond, without those that are left out, in pieces that lie in one file."""
         if self._kept is None:
-            return map(self._weighted, self._stored.chunks(schema, rows, start, self._check))
+            return map(self._weighted, self._stored.chunks(schema, rows, start, stop, self._check))
         targets = self._stored_targets
         both = pa.schema([*schema, *(field for field in targets if field.name not in schema.names)])
         first, skip = self._kept.locate(start)
-        chunks = map(self._weighted, self._stored.chunks(both, rows, first, self._check))
+        last = None if stop is None else self._kept.end(stop)
+        chunks = map(self._weighted, self._stored.chunks(both, rows, first, last, self._check))
         return without_first(with_targets(chunks, targets.names, schema.names), skip)
 
     def _source_row(self, kept: KeptRows, row: int) -> int:

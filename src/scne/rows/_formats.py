@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.ipc as ipc
 
-from scne.rows._csv_format import CsvFormat
+from scne.rows._csv_format import COMPRESSIONS, CsvFormat
 from scne.rows._data_error import DataError
 from scne.rows._parquet_format import ParquetFormat
 from scne.rows._paths import data_paths, irregular
@@ -93,7 +93,6 @@ FORMATS: dict[str, FileFormat] = {
     **dict.fromkeys((".arrow", ".feather", ".ipc"), ArrowFormat()),
     **dict.fromkeys((".csv", ".tsv"), CsvFormat()),
 }
-_COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4")
 
 
 def format_of(path: Path) -> FileFormat | None:
@@ -107,7 +106,7 @@ def format_of(path: Path) -> FileFormat | None:
     True
     """
     endings = [ending.lower() for ending in path.suffixes]
-    if len(endings) > 1 and endings[-1] in _COMPRESSIONS and endings[-2] in (".csv", ".tsv"):
+    if len(endings) > 1 and endings[-1] in COMPRESSIONS and endings[-2] in (".csv", ".tsv"):
         endings.pop()
     return FORMATS.get(endings[-1]) if endings else None
 

@@ -39,6 +39,8 @@ class KeptRows:
     (10, 5)
     >>> kept.locate(2), kept.locate(4)
     ((0, 2), (8, 1))
+    >>> kept.end(2), kept.end(3), kept.end(4)
+    (4, 4, 10)
     """
 
     def __init__(self, counts: Iterable[BlockCount]) -> None:
@@ -51,6 +53,10 @@ class KeptRows:
         """The first row of the block that kept row number `row` lies in, and how many kept rows lie between them."""
         block = int(np.searchsorted(self._kept, row, side="right")) - 1
         return int(self._rows[block]), row - int(self._kept[block])
+
+    def end(self, stop: int) -> int:
+        """A row by which, from the first one on, `stop` kept rows have been met: the end of the last one's block."""
+        return int(self._rows[np.searchsorted(self._kept, min(stop, self.n_kept))])
 
 
 def has_targets(batch: pa.RecordBatch, targets: Sequence[str]) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from scne.rows._csv_format import CsvFormat
+from scne.rows._csv_records import RecordStarts
 from scne.rows._data_error import DataError
 from scne.rows._file_parts import READ_FAILURES, FilePart, unreadable
 from scne.rows._formats import FileFormat
@@ -55,6 +56,7 @@ class StoredFiles:
         self._constants = [part.constants for part in parts]
         self._first_columns = [part.schema.names[0] for part in parts]
         self._counts = [part.n_rows for part in parts]
+        self._starts: list[RecordStarts | None] = [None] * len(parts)
         self._unified = unified
         self.marks = marks
         self._unmarked = frozenset(unmarked)
@@ -78,7 +80,7 @@ class StoredFiles:
     def with_marks(self, marks: tuple[str, ...]) -> "StoredFiles":
         """The same files, in which other texts stand for missing values."""
         same = copy.copy(self)
-        same.marks, same._counts = marks, list(self._counts)
+        same.marks, same._counts, same._starts = marks, list(self._counts), list(self._starts)
         if isinstance(self._format, CsvFormat):
             same._format = CsvFormat(marks)
         return same
@@ -100,29 +102,35 @@ class StoredFiles:
         raise IndexError(f"{self.path} has no row {row}.")
 
     def chunks(
-        self, schema: pa.Schema, rows: int, start: int = 0, check: Check | None = None
+        self, schema: pa.Schema, rows: int, start: int = 0, stop: int | None = None, check: Check | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Rows from `start` on with the columns and types of `schema`, in pieces that lie in one file each.
+
+        The first pass through a CSV file marks in it where records start, for later ones that begin in the middle.
 
         Parameters
         ----------
         rows : int
             Of a piece at most.
-        start : int
-            Files and row groups before it are not read where their lengths are known.
+        start, stop : int, int or None
+            Files and row groups before `start` are not read where their lengths are known. There may be rows after
+            `stop`, which nobody wants.
         check : callable or None
             Of each piece as it is read.
         """
-        skip, any_rows = start, False
+        skip, left, any_rows = start, stop, False
         for number, facts in enumerate(self.files):
+            if left is not None and left <= 0:
+                return
             count = self._counts[number]
             if count is not None and count <= skip:
                 skip -= count
+                left = None if left is None else left - count
                 continue
             # A file of unknown length is read from its first row: it may end before the first row that is wanted.
             read = 0 if count is None else skip
             whole = read == 0
-            for chunk in self._read(number, schema, rows, read):
+            for chunk in self._read(number, schema, rows, read, left):
                 if check is not None:
                     check(facts.path, read, chunk)
                 dropped = min(max(0, skip - read), chunk.num_rows)
@@ -131,25 +139,26 @@ class StoredFiles:
                     any_rows = True
                     yield chunk.slice(dropped) if dropped else chunk
             facts.check_unchanged()
-            if count is not None and read != count:
+            if count is not None and (read != count if left is None or left >= count else read < left):
                 raise DataError(f"{facts.path} promises {count:,} rows, but {read:,} were found; it is corrupt.")
             if whole and count is None:
                 if isinstance(self._format, CsvFormat):
-                    self._format.check_end(facts.path)
+                    self._starts[number] = self._format.record_starts(facts.path, read)
                 self._counts[number] = read
             skip = max(0, skip - read)
+            left = None if left is None else left - read
         if not any_rows and start == 0:
             raise DataError(f"{self.path} holds no rows.")
 
-    def _read(self, number: int, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
-        """One file's rows with the columns and types of `schema`."""
+    def _read(self, number: int, schema: pa.Schema, rows: int, skip: int, stop: int | None) -> Iterator[pa.RecordBatch]:
+        """One file's rows from `skip` on, at least up to `stop`, with the columns and types of `schema`."""
         path, constants = self.files[number].path, self._constants[number]
         stored = pa.schema([self._as_written(column) for column in schema if column.name not in constants])
         if not len(stored):
             # The rows must be counted even if all that is asked for stands in the names of folders.
             stored = pa.schema([(self._first_columns[number], pa.string())])
         try:
-            for batch in self._format.batches(path, stored, rows, skip):
+            for batch in self._stored_batches(number, stored, rows, skip, stop):
                 columns = [
                     self._column(path, pa.repeat(constants[column.name], batch.num_rows), column)
                     if column.name in constants
@@ -161,6 +170,14 @@ class StoredFiles:
             raise
         except READ_FAILURES as error:
             raise unreadable(path, self.format_name, error) from error
+
+    def _stored_batches(
+        self, number: int, schema: pa.Schema, rows: int, skip: int, stop: int | None
+    ) -> Iterator[pa.RecordBatch]:
+        path, starts = self.files[number].path, self._starts[number]
+        if isinstance(self._format, CsvFormat) and starts is not None and (skip > 0 or stop is not None):
+            return self._format.batches(path, schema, rows, skip, starts.stretch(skip, stop))
+        return self._format.batches(path, schema, rows, skip)
 
     def _as_written(self, column: pa.Field) -> pa.Field:
         """A column as it is written: what says true and false in a text file is a number only once it is read."""
