@@ -55,6 +55,14 @@ def fit_command(
         typer.Option(help="Networks, each of which looks at all groups.", min=1, max=10_000, show_default=_BY_EFFORT),
     ] = None,
     per_group: Annotated[bool, typer.Option("--per-group", help="Instead, one network for each group.")] = False,
+    sources_per_node: Annotated[
+        int | None,
+        typer.Option(
+            help="Of how many groups the columns of a node may be, 1 or 2, for terms that are easy to read.",
+            min=1,
+            show_default="any number",
+        ),
+    ] = None,
     nodes: Annotated[
         int | None,
         typer.Option(help="The most hidden nodes of each network.", min=1, max=100_000, show_default=_BY_EFFORT),
@@ -147,6 +155,8 @@ def fit_command(
         labels = _labels_note(rows, classify)
         ensemble = SCNEClassifier if classify or labels is not None else SCNERegressor
         model = ensemble(base, networks="per group", trend="judged", device=device, random_state=seed)
+        if sources_per_node is not None:
+            model.set_params(sources_per_node=sources_per_node)
         if not per_group:
             model.set_params(networks="across", n_estimators=networks or networks_of(effort))
         _fit_and_save(model, rows, out, checkpoint, dask)
