@@ -1,13 +1,16 @@
 """`scne explain` writes what `contributions` gives, with the keys of its rows."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from commands import run_here
 
 from scne import SCNEClassifier, SCNERegressor, load
+from scne.cli._explained_summary import ExplainedSummary
 from scne.estimators.inputs import _explained_rows
 
 RNG = np.random.default_rng(0)
@@ -25,9 +28,11 @@ def folder(tmp_path):
     return tmp_path
 
 
-def explain(monkeypatch, capsys, folder, *options):
+def explain(monkeypatch, capsys, folder, *options, page=False):
     out = folder / "terms.parquet"
     arguments = ("explain", str(folder / "model.scne"), str(folder / "rows.parquet"), "--out", str(out), *options)
+    if not page:
+        arguments += ("--no-page",)
     code, printed, wrong = run_here(monkeypatch, capsys, *arguments)
     assert code == 0, wrong
     return pd.read_parquet(out), printed
@@ -72,3 +77,67 @@ def test_a_model_without_groups_is_told_what_to_do(monkeypatch, capsys, folder):
     assert code == 1
     assert "without groups" in " ".join(wrong.split())
     assert not (folder / "terms.csv").exists()
+
+
+def test_a_page_is_written_beside_the_terms(monkeypatch, capsys, folder):
+    monkeypatch.setattr(_explained_rows, "_ROWS_TOGETHER", 64)
+    timed = FRAME.assign(hour=pd.date_range("2024-01-01", periods=len(FRAME), freq="h"))
+    timed.to_parquet(folder / "rows.parquet")
+    _, printed = explain(monkeypatch, capsys, folder, "--time", "hour", "--json", page=True)
+    page = (folder / "terms.html").read_text()
+    assert json.loads(printed)["page"] == str(folder / "terms.html")
+    for words in ("On the whole", "Row by row", "The first 48 rows", "means of 120 stretches", "Along the columns"):
+        assert words in page
+    model = load(folder / "model.scne")
+    outputs = model.predict(FRAME)
+    assert f"row {outputs.argmax() + 1:,} (hour {timed.hour[outputs.argmax()]})" in page
+    assert f"row {outputs.argmin() + 1:,} (hour {timed.hour[outputs.argmin()]})" in page
+
+
+@pytest.mark.slow
+def test_the_page_of_sets_has_a_grid_of_pairs(monkeypatch, capsys, folder):
+    explain(monkeypatch, capsys, folder, "--interactions", "--by", "sources", page=True)
+    assert "Alone and in pairs" in (folder / "terms.html").read_text()
+
+
+def test_what_the_page_says_is_that_of_all_rows(folder):
+    model = load(folder / "model.scne")
+    found = model.contributions(FRAME, FRAME[:50])
+    summary = ExplainedSummary(len(FRAME), (), None, 0)
+    batches = pa.Table.from_pandas(FRAME).to_batches(max_chunksize=37)
+    start = 0
+    for batch in batches:
+        rows = slice(start, start + batch.num_rows)
+        summary.add(batch, replace(found, values=found.values[rows]))
+        start = rows.stop
+    np.testing.assert_allclose(summary.mean_sizes[:, 0], np.abs(found.values).mean(axis=0))
+    first, times = summary.first()
+    np.testing.assert_array_equal(first, found.values[:48])
+    assert times is None
+    stretches, _ = summary.stretches()
+    expected = [part.mean(axis=0) for part in np.split(found.values[:5], [3])]
+    # 300 rows in 120 stretches: of 3 and 2 rows in turn.
+    np.testing.assert_allclose(stretches[:2], expected)
+    values, data = summary.sample()
+    np.testing.assert_array_equal(values, found.values)
+    np.testing.assert_array_equal(data["a"], FRAME.a)
+    assert summary.highest.number == found.predictions.argmax()
+
+
+def test_a_page_of_somebody_else_is_left_alone(monkeypatch, capsys, folder):
+    (folder / "terms.html").write_text("mine")
+    arguments = [
+        "explain",
+        str(folder / "model.scne"),
+        str(folder / "rows.parquet"),
+        "--out",
+        str(folder / "terms.csv"),
+    ]
+    code, _, wrong = run_here(monkeypatch, capsys, *arguments)
+    assert code == 1
+    assert "is no page of scne" in " ".join(wrong.split())
+    assert (folder / "terms.html").read_text() == "mine"
+    assert not (folder / "terms.csv").exists()
+    code, *_ = run_here(monkeypatch, capsys, *arguments, "--no-page")
+    assert code == 0
+    assert (folder / "terms.html").read_text() == "mine"

@@ -31,7 +31,7 @@ from scne.ncl import decorrelation_bounds
 from scne.report import Page
 
 # Predictions, two of residuals, groups, columns, five effects, nodes, lambda, correlations.
-FIGURES = 1 + 2 + 2 + 5 + 3
+FIGURES = 1 + 2 + 2 + 5 + 2 + 3
 GROUPS = {"gas": ["gas_a", "gas_b"], "weather": ["temp", "wind"], "clock": ["hour"]}
 
 
@@ -156,6 +156,7 @@ def test_the_page_has_every_part_that_applies(page: Path, folder: Path) -> None:
         "Residuals",
         "What columns and groups contribute",
         "Effects of the main columns",
+        "What each source adds",
         "The model",
         "While nodes were added",
         "From averaging to joint fitting",

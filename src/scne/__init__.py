@@ -27,12 +27,15 @@ if TYPE_CHECKING:
     from scne.passes import Progress, listening
     from scne.report import (
         BeeswarmDisplay,
+        ContributionSeriesDisplay,
         ConvergenceDisplay,
         DecorrelationPathDisplay,
         GroupContributionDisplay,
         MemberCorrelationDisplay,
         NodesDisplay,
         PredictionIntervalDisplay,
+        TermEffectDisplay,
+        TermPairsDisplay,
         WaterfallDisplay,
     )
     from scne.rows import open_rows
@@ -70,6 +73,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "BeeswarmDisplay",
+    "ContributionSeriesDisplay",
     "ConvergenceDisplay",
     "DNNERegressor",
     "DecorrelationPathDisplay",
@@ -84,6 +88,8 @@ __all__ = [
     "SCNRegressor",
     "ScneConvergenceWarning",
     "ScneWarning",
+    "TermEffectDisplay",
+    "TermPairsDisplay",
     "WaterfallDisplay",
     "__version__",
     "error_decomposition",

@@ -58,6 +58,14 @@ def fit_command(
         ),
     ] = None,
     per_group: Annotated[bool, typer.Option("--per-group", help="One network for each group instead.")] = False,
+    sources_per_node: Annotated[
+        int | None,
+        typer.Option(
+            help="Largest number of groups whose columns one node may see, 1 or 2, for terms that are easy to read.",
+            min=1,
+            show_default="any number",
+        ),
+    ] = None,
     nodes: Annotated[
         int | None,
         typer.Option(
@@ -154,6 +162,8 @@ def fit_command(
         labels = _labels_note(rows, classify)
         ensemble = SCNEClassifier if classify or labels is not None else SCNERegressor
         model = ensemble(base, networks="per group", trend="judged", device=device, random_state=seed)
+        if sources_per_node is not None:
+            model.set_params(sources_per_node=sources_per_node)
         if not per_group:
             model.set_params(networks="across", n_estimators=networks or networks_of(effort))
         _fit_and_save(model, rows, out, checkpoint, dask)

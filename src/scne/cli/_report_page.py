@@ -10,6 +10,7 @@ import numpy as np
 from scne.cli._report import LEVEL, Report
 from scne.cli._report_baselines import FOLDS
 from scne.cli._report_classes import EvaluatedClasses, add_class_scores
+from scne.cli._report_contributions import add_contributions
 from scne.cli._report_effects import add_effects
 from scne.cli._report_ensemble import add_convergence, add_members, add_path
 from scne.cli._report_importances import add_importances, add_networks
@@ -38,6 +39,7 @@ def report_page(report: Report) -> Page:
         add_residuals,
         add_importances,
         add_effects,
+        add_contributions,
         _add_model,
         add_networks,
         _add_nodes,

@@ -51,7 +51,7 @@ class SCNEClassifier(ClassPredictions):
         little doubt: they are then drawn towards a map of moderate slope, and are less to be trusted. Pass X_val, or a
         `validation_fraction`. Its targets are the indicators: target_scaling="standard" lets rare classes count as much
         as others when nodes are searched.
-    effort, groups, n_estimators, networks, trend, solver, decorrelation, ridge : see `SCNERegressor`
+    effort, groups, n_estimators, networks, sources_per_node, trend, solver, decorrelation, ridge : see `SCNERegressor`
         lambda and the ridge are chosen by squared error, as there. A single network is n_estimators=1. With a
         matrix-free solver no row is judged by weights that have not seen it (see `estimator`), unless X_val is given.
     member_weights, max_iter, tol : see `SCNERegressor`
@@ -104,6 +104,7 @@ class SCNEClassifier(ClassPredictions):
         groups: Groups = None,
         n_estimators: int | None = None,
         networks: str = "across",
+        sources_per_node: int | None = None,
         trend: str = "judged",
         solver: str = "auto",
         decorrelation: float | str = "auto",
@@ -121,6 +122,7 @@ class SCNEClassifier(ClassPredictions):
         self.groups = groups
         self.n_estimators = n_estimators
         self.networks = networks
+        self.sources_per_node = sources_per_node
         self.trend = trend
         self.solver = solver
         self.decorrelation = decorrelation

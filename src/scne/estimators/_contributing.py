@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from scne.estimators.inputs._data import is_dask_collection
+from scne.estimators.inputs._known_files import opened
 from scne.estimators.inputs._types import RandomState, Table
-from scne.fitting import check_integer, check_real, check_threads
-from scne.passes import ThreadEngine
+from scne.fitting import check_integer, check_real
 
 if TYPE_CHECKING:
     from scne.estimators._class_predictions import ClassPredictions
@@ -46,10 +47,12 @@ class Contributing:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_columns), rows in files, or a path
-        background : as X, default=None
+        X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, rows in files, or a path
+            Rows in files are read as a stream: memory holds their terms. Those of a Dask collection are computed where
+            its parts lie, once they are asked for.
+        background : as X but for Dask collections, default=None
             Rows that predictions are compared with, such as those of the fit, which a model does not keep. None takes
-            X itself; a single row has nothing to be compared with then.
+            X itself; a single row has nothing to be compared with then, and nothing is drawn from a Dask collection.
         by : "columns", "sources" or a mapping of names to columns, default="columns"
             Who shares a prediction. A text or a date is one column, whatever it was encoded to; the year, month and
             day of one date, which are read together, are one term. "sources" are the groups of the fit; columns in
@@ -68,8 +71,9 @@ class Contributing:
         -------
         Contributions
             ``.names``, ``.values`` of shape (n_rows, k) or (n_rows, k, n_outputs), ``.base_value``, and
-            ``.to_explanation()`` for the plots of shap. Of a classifier they are terms of the outputs before these
-            become probabilities: one for each class, about its probability, or of two classes one between -1 and +1.
+            ``.to_explanation()`` for the plots of shap. Values are NumPy's, or a Dask array where X is Dask's. Of a
+            classifier they are terms of the outputs before these become probabilities: one for each class, about its
+            probability, or of two classes one between -1 and +1.
 
         Examples
         --------
@@ -87,17 +91,30 @@ class Contributing:
         True
         """
         # Loaded with the first explanation: a fit needs none of it.
-        from scne.estimators.inputs._explained_rows import background_inputs, column_data, explained_inputs, players_of
-        from scne.explain import contributions
+        from scne.estimators.inputs._explained_rows import (
+            TermSettings,
+            background_inputs,
+            column_data,
+            explained,
+            explained_lazily,
+            players_of,
+            single_row,
+        )
 
         check_is_fitted(self)
         model = cast("FittedRegressor | ClassPredictions", self)
         if max_background is not None:
             check_integer("max_background", max_background, 1)
         tolerance = check_real("tolerance", tolerance, open_left=True, most=1.0)
-        players = players_of(model.fitted_, by)
-        inputs = explained_inputs(model, X, "X")
-        if background is None and len(inputs) == 1:
+        settings = TermSettings(by, interactions, tolerance)
+        # Whoever shares predictions is refused before rows are read.
+        players_of(model.fitted_, by)
+        X, lazy = opened(model, X), is_dask_collection(X)
+        if background is None and lazy:
+            raise ValueError(
+                "X is a Dask collection, from which no background is drawn; pass background, such as rows of the fit."
+            )
+        if background is None and single_row(X):
             raise ValueError(
                 "X has one row, and without a background there is nothing to compare it with; pass background, such as "
                 "rows of the fit."
@@ -105,10 +122,9 @@ class Contributing:
         seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
         source, argument = (X, "X") if background is None else (background, "background")
         others = background_inputs(model, source, argument, max_background, seed)
-        with ThreadEngine(check_threads(model.n_jobs)) as engine:
-            found = contributions(
-                model.fitted_, inputs, others, players, engine, interactions=interactions, tolerance=tolerance
-            )
+        if lazy:
+            return explained_lazily(model, X, others, settings)
+        found = explained(model, X, others, settings)
         if by != "columns" or interactions:
             return found
         return replace(found, data=column_data(X, len(found.names)))

@@ -45,6 +45,10 @@ class LearningRegressor(FittedRegressor):
     def _member_plans(self, names: Sequence[str]) -> Sequence[MemberPlan]:
         """How each of the networks of these names is built."""
 
+    def _growing_plans(self) -> Sequence[MemberPlan]:
+        """How the networks of the fitted model get more nodes."""
+        return self._member_plans([member.name for member in self.fitted_.members])
+
     @abstractmethod
     def _later_weights(self) -> WeightSettings:
         """How output weights are solved again, with the lambda and the ridges of the fit."""
@@ -168,7 +172,7 @@ class LearningRegressor(FittedRegressor):
         rows = later_rows(self, GivenRows(X, y, sample_weight), template.search_rows, seed, None)
         self.fitted_ = grown(
             self.fitted_,
-            self._member_plans([member.name for member in self.fitted_.members]),
+            self._growing_plans(),
             n,
             rows,
             template.validation_fraction,

@@ -195,9 +195,10 @@ def _parameters(model: Any, name: str) -> dict[str, Any]:
     seed = parameters["random_state"]
     # A generator has moved on since the fit: it names no model that could be fitted again.
     parameters["random_state"] = int(seed) if isinstance(seed, int | np.integer) else None
-    # Younger than the format: without weights a file is as it was, and older versions read it.
-    if parameters.get("member_weights", ...) is None:
-        del parameters["member_weights"]
+    # Younger than the format: without them a file is as it was, and older versions read it.
+    for younger in ("member_weights", "sources_per_node"):
+        if parameters.get(younger, ...) is None:
+            del parameters[younger]
     return record | {"parameters": parameters}
 
 

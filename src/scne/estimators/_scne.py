@@ -6,6 +6,8 @@ from numbers import Integral
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._attributes import EnsembleAttributes
@@ -17,6 +19,7 @@ from scne.estimators._scn import SCNRegressor, paper_network
 from scne.estimators.inputs._data import GivenRows, is_dask_collection, is_file_rows
 from scne.estimators.inputs._groups import given_groups, warn_of_unseen
 from scne.estimators.inputs._member_outputs import member_outputs_of
+from scne.estimators.inputs._source_limit import source_limit
 from scne.estimators.inputs._types import Groups, MemberWeights, RandomState, Ridge, Table
 from scne.fitting import (
     MATRIX_FREE,
@@ -73,6 +76,11 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         no group as well; the groups then name what `permutation_importances` tells apart. A sum of
         networks on separate groups cannot see that one group matters more when another has a certain value; networks
         across the groups can.
+    sources_per_node : int or None, default=None
+        With groups that share no column: of how many of them the columns of a node may be, 1 or 2, say; None is any
+        number. Predictions are then sums of terms of single sources, or of sources and their pairs, which
+        `contributions` tells apart, and takes less time for. docs/contributions.md has what it costs. Columns in no
+        group are one more source.
     trend : {"judged", "linear", "none"}, default="judged"
         What a linear trend, a ridge regression on all columns, has to say. "judged" builds the networks on the target
         itself and lets the held-out rows tell how much of the output is left to them and how much to the trend.
@@ -169,6 +177,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         groups: Groups = None,
         n_estimators: int | None = None,
         networks: str = "across",
+        sources_per_node: int | None = None,
         trend: str = "judged",
         solver: str = "auto",
         decorrelation: float | str = "auto",
@@ -186,6 +195,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         self.groups = groups
         self.n_estimators = n_estimators
         self.networks = networks
+        self.sources_per_node = sources_per_node
         self.trend = trend
         self.solver = solver
         self.decorrelation = decorrelation
@@ -226,6 +236,8 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     def _template(self) -> NetworkRegressor:
         if self.n_estimators is not None:
             check_integer("n_estimators", self.n_estimators, 1)
+        if self.sources_per_node is not None:
+            check_integer("sources_per_node", self.sources_per_node, 1)
         check_choice("networks", self.networks, ("across", "per group"))
         check_choice("trend", self.trend, get_args(TrendMode))
         checked_loss(self.loss, self.trend, str(self.solver))
@@ -258,6 +270,18 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
             base = bases[None] if None in bases else bases[name]
             plans.append(base._for_group(name)._member_plan())
         return tuple(plans)
+
+    def _plans_within(
+        self, names: Sequence[str], groups: Mapping[str, NDArray[np.intp]], n_columns: int
+    ) -> tuple[MemberPlan, ...]:
+        """The plans of networks whose nodes keep to `sources_per_node`."""
+        plans, limit = self._member_plans(names), source_limit(self.sources_per_node, groups, n_columns)
+        return plans if limit is None else tuple(plan.within(limit) for plan in plans)
+
+    def _growing_plans(self) -> Sequence[MemberPlan]:
+        columns = self.fitted_.columns
+        names = [member.name for member in self.fitted_.members]
+        return self._plans_within(names, columns.groups, columns.n_columns)
 
     def _check_given(self, given: GivenRows) -> None:
         if is_file_rows(given.X) and self.groups is not None:
@@ -295,7 +319,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         names = list(map(attrgetter("name"), groups))
         return FitPlan(
             groups,
-            self._member_plans(names),
+            self._plans_within(names, named, data.rows.n_columns),
             template._scaling_plan(data, groups),
             template.validation_fraction,
             cast(TrendMode, self.trend),

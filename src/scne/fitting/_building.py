@@ -20,6 +20,7 @@ from scne.networks import (
     Loss,
     SearchRows,
     SearchSettings,
+    SourceLimit,
     TuningSettings,
     build_network,
     pool_generator,
@@ -87,6 +88,15 @@ class NetworkPlan:
         """The most outputs that a hidden layer on `n_columns` can have."""
         return self.search.max_hidden + (n_columns if self.search.direct_link else 0)
 
+    def within(self, limit: SourceLimit) -> "NetworkPlan":
+        """The same with nodes that read columns of a few sources; the limit is of all columns."""
+        return replace(self, search=replace(self.search, sources=limit))
+
+    def _search_on(self, columns: NDArray[np.intp]) -> SearchSettings:
+        """The settings of a search on some of the columns."""
+        limit = self.search.sources
+        return self.search if limit is None else replace(self.search, sources=limit.on(columns))
+
     @property
     def repeats(self) -> bool:
         """Whether nodes are tuned so closely that they miss a share of few rows."""
@@ -109,7 +119,7 @@ class NetworkPlan:
     def build(self, group: FeatureGroup, index: int, site: "BuildingSite") -> Member:
         """A network on the columns of one group; `index` names its random streams."""
         scaling, rows = site.prepared(group.columns, self.dtype(site), self.ramps)
-        found = _searched(self, rows, group.name, index, site)
+        found = _searched(self, rows, group, index, site)
         nodes = _tuned(self, rows, found, group.name, index, site) if self.tuning_epochs else None
         return _member(self, group, scaling, found, nodes)
 
@@ -184,7 +194,7 @@ class NetworkPlan:
         unknown = np.full(layer.n_nodes, np.nan)
         found = build_network(
             search,
-            replace(self.search, max_hidden=layer.n_nodes + n),
+            replace(self._search_on(layer.columns), max_hidden=layer.n_nodes + n),
             site.seed,
             index,
             site.engine,
@@ -226,13 +236,13 @@ def _searched_here(
     """What SC-III finds for each network; on few rows the processor's threads are faster than plain kernels."""
     few = rows.first_training(plan.pool_rows or rows.n_training)
     if few.n_training > MOST_TO_SEARCH_HERE or searches_on_device(few, plan.search):
-        return [_searched(plan, few, group.name, m, site) for m, group in zip(indices, groups, strict=True)]
+        return [_searched(plan, few, group, m, site) for m, group in zip(indices, groups, strict=True)]
     few = few.in_numpy()
     alone = replace(site, engine=ThreadEngine(1))
 
     def search(task: tuple[Context, int, FeatureGroup]) -> BuiltNetwork:
         context, index, group = task
-        return context.run(_searched, plan, few, group.name, index, alone)
+        return context.run(_searched, plan, few, group, index, alone)
 
     with ThreadEngine(plan.n_threads) as engine:
         return list(
@@ -240,11 +250,13 @@ def _searched_here(
         )
 
 
-def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: "BuildingSite") -> BuiltNetwork:
+def _searched(
+    plan: NetworkPlan, rows: SearchRows, group: FeatureGroup, index: int, site: "BuildingSite"
+) -> BuiltNetwork:
     """The nodes that SC-III finds on these rows, or has found: a network that is built again is only tuned again."""
     if index in site.searched:
         return site.searched[index]
-    settings = plan.search
+    settings = plan._search_on(group.columns)
     if plan.tuning_epochs:
         rows = rows.first_training(plan.pool_rows or rows.n_training)
         most = max(1, rows.n_distinct // ROWS_PER_TUNED_NODE)
@@ -266,7 +278,7 @@ def _searched(plan: NetworkPlan, rows: SearchRows, name: str, index: int, site: 
             index,
             site.engine,
             budget,
-            f"building {name}",
+            f"building {group.name}",
             # Kernels add nodes with other last bits than NumPy adds those that were kept, and take a tenth of a second.
             ChosenNodes(**kept) if kept and kernels is None else None,
             partial(site.keep, stage) if site.checkpoint else None,

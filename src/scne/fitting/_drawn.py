@@ -8,7 +8,7 @@ import numpy as np
 
 from scne.fitting._building import layer_with_nodes
 from scne.fitting._members import Member
-from scne.networks import HiddenLayer, draw_nodes, pool_generator, uniform_pool
+from scne.networks import HiddenLayer, SourceLimit, draw_nodes, pool_generator, uniform_pool
 from scne.rows import ArrayRows, FeatureGroup
 
 if TYPE_CHECKING:
@@ -48,6 +48,13 @@ class DrawnPlan:
     ) -> tuple[Member, ...] | None:
         """None: there is nothing to share."""
         return None
+
+    def within(self, limit: SourceLimit) -> "DrawnPlan":
+        """Refused: all columns are read."""
+        raise ValueError(
+            f"sources_per_node is {limit.most}, but nodes of RVFL networks are drawn on all columns; use SCNRegressor "
+            'as the base model, or networks="per group".'
+        )
 
     def kinds(self, groups: Sequence[FeatureGroup], site: "BuildingSite") -> tuple["DrawnPlan", ...]:
         """This one alone."""

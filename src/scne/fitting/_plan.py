@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scne.fitting._checks import BASIS_BYTES
 from scne.fitting._members import Member
 from scne.fitting._weights import WeightSettings
-from scne.networks import SQUARED, Loss
+from scne.networks import SQUARED, Loss, SourceLimit
 from scne.rows import ArrayRows, DateColumns, FeatureGroup
 
 if TYPE_CHECKING:
@@ -48,6 +48,9 @@ class MemberPlan(Protocol):
         self, groups: Sequence[FeatureGroup], site: "BuildingSite", indices: Sequence[int]
     ) -> tuple[Member, ...] | None:
         """Networks of these indices at once, where that is faster than one after the other; None where it is not."""
+
+    def within(self, limit: SourceLimit) -> "MemberPlan":
+        """The same with nodes that read columns of a few sources."""
 
     def kinds(self, groups: Sequence[FeatureGroup], site: "BuildingSite") -> tuple["MemberPlan", ...]:
         """Plans for networks on these columns, of which held-out rows may choose; the first is this one."""

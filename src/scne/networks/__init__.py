@@ -3,7 +3,7 @@
 from scne.networks._admissibility import admissible_nodes
 from scne.networks._basis import Basis, GrowingBasis
 from scne.networks._builder import build_network
-from scne.networks._built import BuiltNetwork, ChosenNodes, SearchSettings, StopReason
+from scne.networks._built import BuiltNetwork, ChosenNodes, SearchSettings, SourceLimit, StopReason
 from scne.networks._compiled_layer import CompiledTerms
 from scne.networks._compiled_search import CompiledBasis, search_kernels
 from scne.networks._criteria import CRITERIA, Selection, required_share, select_candidates
@@ -49,6 +49,7 @@ __all__ = [
     "SearchSettings",
     "Selection",
     "ShapleyTask",
+    "SourceLimit",
     "StopReason",
     "TuningSettings",
     "Uncorrelated",

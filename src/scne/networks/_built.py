@@ -18,9 +18,30 @@ class StopReason(Enum):
     ASKED = "a listener asked to stop"
 
 
+class SourceLimit(NamedTuple):
+    """How many sources the columns of a node may come from.
+
+    Attributes
+    ----------
+    of_columns : tuple of int
+        The source of each column of the network.
+    most : int
+    """
+
+    of_columns: tuple[int, ...]
+    most: int
+
+    def on(self, columns: NDArray[np.intp]) -> "SourceLimit":
+        """The same for a network on some of the columns."""
+        return SourceLimit(tuple(self.of_columns[column] for column in columns.tolist()), self.most)
+
+
 @dataclass(frozen=True)
 class SearchSettings:
-    """How a network is searched; the names and meanings are those of `SCNRegressor`."""
+    """How a network is searched; the names and meanings are those of `SCNRegressor`.
+
+    `sources` limits the sources of a node; None is any number of them.
+    """
 
     max_hidden: int
     tol: float
@@ -34,6 +55,7 @@ class SearchSettings:
     direct_link: bool
     ridge: float
     pool: str = "uniform"
+    sources: SourceLimit | None = None
 
 
 class ChosenNodes(NamedTuple):

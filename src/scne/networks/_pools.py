@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.networks._built import SearchSettings
+from scne.networks._built import SearchSettings, SourceLimit
 from scne.networks._search_rows import SearchRows
 from scne.rows import is_numpy
 
@@ -28,8 +28,31 @@ def pool_generator(seed: int, *name: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=name)))
 
 
+def source_limit(limit: SourceLimit | None, rows: SearchRows) -> SourceLimit | None:
+    """A limit for the columns that have features, in their order."""
+    if limit is None or rows.feature_columns is None:
+        return limit
+    return limit.on(np.unique(rows.feature_columns))
+
+
+def _reachable(generator: np.random.Generator, limit: SourceLimit, n_candidates: int) -> NDArray[np.bool_]:
+    """Columns (c, T) of the sources that each candidate may look at: one, two, up to `most` of them in turn."""
+    of_columns = np.unique(limit.of_columns, return_inverse=True)[1]
+    n_sources = int(of_columns.max()) + 1
+    order = generator.random((n_sources, n_candidates))
+    counts = np.arange(n_candidates) % min(limit.most, n_sources)
+    generator.shuffle(counts)
+    last = np.sort(order, axis=0)[counts, np.arange(n_candidates)]
+    return (order <= last)[of_columns]
+
+
 def uniform_pool(
-    generator: np.random.Generator, n_columns: int, n_candidates: int, scopes: Sequence[float]
+    generator: np.random.Generator,
+    n_columns: int,
+    n_candidates: int,
+    scopes: Sequence[float],
+    limit: SourceLimit | None = None,
+    features: NDArray[np.intp] | None = None,
 ) -> NDArray[np.float64]:
     """Weights and biases uniform in [-Y, Y], as in SC-III and in RVFL networks.
 
@@ -42,6 +65,10 @@ def uniform_pool(
         T_max of the paper.
     scopes : sequence of float
         Y; with several of them the candidates take turns.
+    limit : SourceLimit or None
+        Weights of columns from other sources are zero.
+    features : ndarray of int, shape (d,), or None
+        The column of each input, for the limit; None where each is one.
 
     Returns
     -------
@@ -55,11 +82,19 @@ def uniform_pool(
     ((3, 4), True, True)
     """
     reach = np.asarray(scopes, dtype=np.float64)[np.arange(n_candidates) % len(scopes)]
-    return generator.uniform(-1.0, 1.0, size=(n_columns + 1, n_candidates)) * reach
+    pool: NDArray[np.float64] = generator.uniform(-1.0, 1.0, size=(n_columns + 1, n_candidates)) * reach
+    if limit is not None:
+        reachable = _reachable(generator, limit, n_candidates)
+        pool[:-1] *= reachable if features is None else reachable[features]
+    return pool
 
 
 def sparse_pool(
-    generator: np.random.Generator, rows: SearchRows, n_candidates: int, scopes: Sequence[float]
+    generator: np.random.Generator,
+    rows: SearchRows,
+    n_candidates: int,
+    scopes: Sequence[float],
+    limit: SourceLimit | None = None,
 ) -> NDArray[np.float64]:
     """Candidates that look at a few columns each, with a row of the data on their centre.
 
@@ -72,6 +107,8 @@ def sparse_pool(
     generator : numpy Generator
     scopes : sequence of float
         Y; the candidates take turns.
+    limit : SourceLimit or None
+        Of the sources of a candidate's columns.
 
     Returns
     -------
@@ -82,6 +119,10 @@ def sparse_pool(
     n_columns = int(features.max()) + 1
     counts = np.minimum(_COLUMN_COUNTS, n_columns)[generator.integers(len(_COLUMN_COUNTS), size=n_candidates)]
     order = generator.random((n_columns, n_candidates))
+    if limit is not None:
+        reachable = _reachable(generator, limit, n_candidates)
+        order[~reachable] = np.inf
+        counts = np.minimum(counts, reachable.sum(axis=0))
     last = np.sort(order.T, axis=1)[np.arange(n_candidates), counts - 1]
     directions = generator.standard_normal((len(features), n_candidates))
     directions *= (order <= last)[features]
@@ -223,6 +264,7 @@ class Pools:
         self._rows, self._settings = rows, settings
         together = settings.scope_search == "together"
         self.attempts: list[tuple[float, ...]] = [settings.scopes] if together else [(y,) for y in settings.scopes]
+        self._limit = source_limit(settings.sources, rows)
         self._expected: dict[tuple[int, int], Future[NDArray[np.float64]]] = {}
         self._streams = NamedStreams(seed, [member], (settings.max_hidden + 1, len(self.attempts)))
 
@@ -251,5 +293,6 @@ class Pools:
     def _drawn(self, n_candidates: int, scopes: Sequence[float], node: int, attempt: int) -> NDArray[np.float64]:
         generator = self._streams.at(node, attempt)
         if self._settings.pool == "sparse":
-            return sparse_pool(generator, self._rows, n_candidates, scopes)
-        return uniform_pool(generator, self._rows.n_columns, n_candidates, scopes)
+            return sparse_pool(generator, self._rows, n_candidates, scopes, self._limit)
+        rows = self._rows
+        return uniform_pool(generator, rows.n_columns, n_candidates, scopes, self._limit, rows.feature_places)

@@ -11,6 +11,7 @@ from scne.report._predicted import draw_predicted
 from scne.report._residuals import draw_distribution, draw_residuals
 from scne.report._tables import MISSING, format_cells, format_column, format_duration, format_number
 from scne.report._theme import DARK, LIGHT, Theme, themed
+from scne.report.displays._contribution_series import ContributionSeriesDisplay
 from scne.report.displays._contributions import BeeswarmDisplay, WaterfallDisplay
 from scne.report.displays._convergence import ConvergenceDisplay
 from scne.report.displays._decorrelation import DecorrelationPathDisplay
@@ -18,6 +19,8 @@ from scne.report.displays._groups import GroupContributionDisplay
 from scne.report.displays._intervals import PredictionIntervalDisplay
 from scne.report.displays._members import MemberCorrelationDisplay
 from scne.report.displays._nodes import NodesDisplay
+from scne.report.displays._term_effect import TermEffectDisplay
+from scne.report.displays._term_pairs import TermPairsDisplay
 
 __all__ = [
     "DARK",
@@ -29,6 +32,7 @@ __all__ = [
     "WIDE",
     "BeeswarmDisplay",
     "BuildingCurve",
+    "ContributionSeriesDisplay",
     "ConvergenceDisplay",
     "DecorrelationPathDisplay",
     "Drawing",
@@ -37,6 +41,8 @@ __all__ = [
     "NodesDisplay",
     "Page",
     "PredictionIntervalDisplay",
+    "TermEffectDisplay",
+    "TermPairsDisplay",
     "Theme",
     "WaterfallDisplay",
     "bars_height",

@@ -1,6 +1,8 @@
 """The door for rows whose predictions are explained, and for the background that they are explained against."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -8,6 +10,7 @@ from numpy.typing import NDArray
 
 from scne.estimators.inputs._data import check_prediction_inputs, is_dask_collection, is_file_rows
 from scne.estimators.inputs._known_files import file_encoder, opened
+from scne.estimators.inputs._lazy import predict_lazily
 from scne.explain import Contributions, Players, column_players, contributions, source_players
 from scne.fitting import FittedNetworks, check_threads
 from scne.passes import ThreadEngine, stripe_rows
@@ -37,6 +40,45 @@ class TermSettings(NamedTuple):
     by: str | Mapping[str, object]
     interactions: bool
     tolerance: float
+
+
+def single_row(X: Any) -> bool:
+    """Whether there is one row only."""
+    if is_file_rows(X):
+        return bool(X.count_rows() == 1)
+    return (len(X) if is_frame(X) or not hasattr(X, "shape") else X.shape[0]) == 1
+
+
+def explained(
+    model: "FittedRegressor | ClassPredictions", X: Any, background: NDArray[np.float64], terms: TermSettings
+) -> Contributions:
+    """Contributions of rows in memory, or of rows in files, of which memory holds the terms alone."""
+    players = players_of(model.fitted_, terms.by)
+    if is_file_rows(X):
+        files = X.read_as(file_encoder(model))
+        parts = [found for _, found in _explained_batches(model, files, background, players, terms)]
+        return replace(parts[0], values=np.concatenate([found.values for found in parts]))
+    inputs = explained_inputs(model, X, "X")
+    with ThreadEngine(check_threads(model.n_jobs)) as engine:
+        return _found(model, inputs, background, players, engine, terms)
+
+
+def explained_lazily(
+    model: "FittedRegressor | ClassPredictions", X: Any, background: NDArray[np.float64], terms: TermSettings
+) -> Contributions:
+    """Contributions of a Dask collection, whose values are a Dask array cut like it; not computed yet."""
+    players = players_of(model.fitted_, terms.by)
+    with ThreadEngine(check_threads(model.n_jobs)) as engine:
+        # Of the background itself: names, the mean, and the shape of what is said of one row.
+        shape = _found(model, background[:1], background, players, engine, terms)
+    say = partial(_values_of, background=background, terms=terms)
+    values = predict_lazily(model, X, said_by=say, widths=shape.values.shape[1:])
+    return replace(shape, values=values)
+
+
+def _values_of(model: Any, piece: Any, background: NDArray[np.float64], terms: TermSettings) -> NDArray[np.float64]:
+    """The terms of the rows of one part of a collection."""
+    return explained(model, piece, background, terms).values
 
 
 def explained_inputs(model: "FittedRegressor | ClassPredictions", X: Any, argument: str) -> NDArray[np.float64]:
@@ -82,20 +124,32 @@ def contribution_batches(
     files, players = files.read_as(encoder), players_of(model.fitted_, terms.by)
     source = files if against.rows is None else against.rows
     background = background_inputs(model, source, "background", against.most, against.seed)
+    yield from _explained_batches(model, files, background, players, terms)
+
+
+def _explained_batches(
+    model: "FittedRegressor | ClassPredictions",
+    files: "FileRows",
+    background: NDArray[np.float64],
+    players: Players,
+    terms: TermSettings,
+) -> Iterator[tuple[Any, Contributions]]:
+    encoder = file_encoder(model)
     with ThreadEngine(check_threads(model.n_jobs)) as engine:
         for batch in files.batches(None, rows=_ROWS_TOGETHER):
-            yield (
-                batch,
-                contributions(
-                    model.fitted_,
-                    encoder.transform(batch),
-                    background,
-                    players,
-                    engine,
-                    interactions=terms.interactions,
-                    tolerance=terms.tolerance,
-                ),
-            )
+            yield batch, _found(model, encoder.transform(batch), background, players, engine, terms)
+
+
+def _found(
+    model: "FittedRegressor | ClassPredictions",
+    inputs: NDArray[np.float64],
+    background: NDArray[np.float64],
+    players: Players,
+    engine: ThreadEngine,
+    terms: TermSettings,
+) -> Contributions:
+    options: dict[str, Any] = {"interactions": terms.interactions, "tolerance": terms.tolerance}
+    return contributions(model.fitted_, inputs, background, players, engine, **options)
 
 
 def players_of(model: FittedNetworks, by: str | Mapping[str, object]) -> Players:

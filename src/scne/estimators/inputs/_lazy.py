@@ -1,6 +1,7 @@
 """Predictions for Dask collections, which are computed where their rows lie, once they are asked for."""
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +23,12 @@ def predict_lazily(
     method: str = "predict",
     widths: tuple[int, ...] = (),
     dtype: Any = np.float64,
+    said_by: Callable[[Any, Array], Array] | None = None,
 ) -> Any:
     """What a method of a fitted model says of a Dask array or frame, as a Dask array cut like X; not computed yet.
 
-    `widths` and `dtype` are the shape of what is said of one row, and its type. Chunks of a frame, whose lengths Dask
+    `widths` and `dtype` are the shape of what is said of one row, and its type; `said_by` says it of a model and some
+    rows in the place of the method. Chunks of a frame, whose lengths Dask
     does not know, stay of unknown length.
     """
     import dask
@@ -45,7 +48,7 @@ def predict_lazily(
     shared = dask.delayed(_lean(model), pure=False, traverse=False)
     outputs = []
     for piece, length in zip(pieces, lengths, strict=True):
-        said = dask.delayed(_predict_piece)(shared, piece, method, widths, dtype)
+        said = dask.delayed(_predict_piece)(shared, piece, method, widths, dtype, said_by)
         outputs.append(da.from_delayed(said, (length, *widths), dtype=dtype))
     return da.concatenate(outputs, allow_unknown_chunksizes=True)
 
@@ -61,6 +64,15 @@ def _lean(model: Any) -> Any:
     return lean
 
 
-def _predict_piece(model: Any, piece: Array, method: str, widths: tuple[int, ...], dtype: Any) -> Array:
+def _predict_piece(
+    model: Any,
+    piece: Array,
+    method: str,
+    widths: tuple[int, ...],
+    dtype: Any,
+    said_by: Callable[[Any, Array], Array] | None = None,
+) -> Array:
+    if not len(piece):
+        return np.empty((0, *widths), dtype)
     with single_threaded_blas():
-        return getattr(model, method)(piece) if len(piece) else np.empty((0, *widths), dtype)
+        return getattr(model, method)(piece) if said_by is None else said_by(model, piece)

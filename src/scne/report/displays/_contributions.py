@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self
 
 import matplotlib
@@ -21,11 +21,15 @@ from scne.report.displays._base import Display, Style, final_model, restyle
 _NAME_WIDTH = 150.0
 
 
-class _Contributions(Protocol):
+class FoundContributions(Protocol):
     """What `contributions` gives."""
 
     @property
     def names(self) -> tuple[str | int, ...]: ...
+    @property
+    def members(self) -> tuple[tuple[str | int, ...], ...]: ...
+    @property
+    def data(self) -> NDArray[Any] | None: ...
 
     def of_output(self, output: int) -> tuple[NDArray[np.float64], float]: ...
 
@@ -92,13 +96,13 @@ class WaterfallDisplay(Display):
         bar_kwargs : dict, default=None
             Properties of the bars.
         """
-        found = _found(estimator, X[:1], background, settings)
+        found = found_contributions(estimator, X[:1], background, settings)
         return cls.from_contributions(found, output=output, max_terms=max_terms, ax=ax, bar_kwargs=bar_kwargs)
 
     @classmethod
     def from_contributions(
         cls,
-        contributions: _Contributions,
+        contributions: FoundContributions,
         row: int = 0,
         *,
         output: int = 0,
@@ -196,13 +200,13 @@ class BeeswarmDisplay(Display):
         point_kwargs : dict, default=None
             Properties of the points.
         """
-        found = _found(estimator, X, background, settings)
+        found = found_contributions(estimator, X, background, settings)
         return cls.from_contributions(found, output=output, max_terms=max_terms, ax=ax, point_kwargs=point_kwargs)
 
     @classmethod
     def from_contributions(
         cls,
-        contributions: _Contributions,
+        contributions: FoundContributions,
         *,
         output: int = 0,
         max_terms: int = 10,
@@ -221,7 +225,7 @@ class BeeswarmDisplay(Display):
             axes.axvline(0.0, color=matplotlib.rcParams["axes.labelcolor"], linewidth=0.8, zorder=0.9)
             for line, place in enumerate(shown.tolist()):
                 values = self.values[:, place]
-                axes.scatter(values, line + _spread(values), s=6, color=line_colors()[0], alpha=0.6, linewidths=0)
+                axes.scatter(values, line + spread_points(values), s=6, color=line_colors()[0], alpha=0.6, linewidths=0)
             names = [literal(shorten(self.names[place], KEY_SIZE, _NAME_WIDTH)) for place in shown.tolist()]
             axes.set_yticks(np.arange(len(shown)), names)
             axes.set_xlabel("what the term adds to the prediction")
@@ -232,16 +236,17 @@ class BeeswarmDisplay(Display):
         return self
 
 
-def _found(
-    estimator: BaseEstimator, X: ArrayLike, background: ArrayLike | None, settings: dict[str, Any]
-) -> _Contributions:
+def found_contributions(
+    estimator: BaseEstimator, X: ArrayLike, background: ArrayLike | None, settings: Mapping[str, Any]
+) -> FoundContributions:
+    """The terms of a fitted model, or of the last step of a pipeline."""
     model, rows = final_model(estimator, X)
     others = None if background is None else final_model(estimator, background).X
-    found: _Contributions = model.contributions(rows, others, **settings)
+    found: FoundContributions = model.contributions(rows, others, **settings)
     return found
 
 
-def _spread(values: NDArray[np.float64], height: float = 0.35, n_bins: int = 60) -> NDArray[np.float64]:
+def spread_points(values: NDArray[np.float64], height: float = 0.35, n_bins: int = 60) -> NDArray[np.float64]:
     """Places across the line: points whose values fall together lie side by side, the densest up to `height` away."""
     low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
     bins = np.floor((values - low) / max(high - low, np.finfo(float).tiny) * (n_bins - 1)).astype(int)

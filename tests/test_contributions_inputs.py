@@ -1,0 +1,86 @@
+"""Contributions of what `predict` takes: Dask collections, files as a stream, arrays of other libraries."""
+
+import array_api_strict
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+from scne import SCNEClassifier, SCNERegressor
+from scne.estimators.inputs import _explained_rows
+
+RNG = np.random.default_rng(2)
+FRAME = pd.DataFrame(RNG.uniform(-1, 1, (240, 3)), columns=list("abc")).assign(kind=RNG.choice(["x", "y"], 240))
+Y = FRAME.a * FRAME.b + np.where(FRAME.kind == "x", FRAME.c, 0.0)
+NUMBERS = FRAME[list("abc")].to_numpy()
+
+
+@pytest.fixture(scope="module")
+def model():
+    return SCNERegressor(effort=1, groups={"left": ["a", "b"], "right": ["c", "kind"]}, random_state=0).fit(FRAME, Y)
+
+
+@pytest.mark.parametrize("options", [{}, {"by": "sources", "interactions": True}])
+def test_dask_frames_are_explained_lazily(model, options):
+    rows = dd.from_pandas(FRAME, npartitions=3)
+    found = model.contributions(rows, FRAME[:30], **options)
+    assert isinstance(found.values, da.Array)
+    expected = model.contributions(FRAME, FRAME[:30], **options)
+    assert (found.names, found.base_value) == (expected.names, expected.base_value)
+    np.testing.assert_allclose(found.values.compute(), expected.values, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.predictions.compute(), model.predict(FRAME), rtol=0, atol=1e-10)
+
+
+def test_dask_arrays_of_several_outputs_and_classes():
+    targets = np.column_stack([NUMBERS[:, 0] ** 2, NUMBERS[:, 1]])
+    for fitted in (
+        SCNERegressor(effort=1, random_state=0).fit(NUMBERS, targets),
+        SCNEClassifier(effort=1, random_state=0).fit(NUMBERS, np.digitize(NUMBERS[:, 0], [-0.3, 0.3])),
+    ):
+        rows = da.from_array(NUMBERS, chunks=(100, -1))
+        values = fitted.contributions(rows, NUMBERS[:20]).values
+        expected = fitted.contributions(NUMBERS, NUMBERS[:20]).values
+        assert values.shape == expected.shape
+        assert values.chunks[0] == (100, 100, 40)
+        np.testing.assert_allclose(values.compute(), expected, rtol=0, atol=1e-12)
+
+
+def test_of_dask_a_background_is_needed(model):
+    with pytest.raises(ValueError, match="no background is drawn; pass background"):
+        model.contributions(dd.from_pandas(FRAME, npartitions=2))
+    with pytest.raises(TypeError, match="background is a Dask collection"):
+        model.contributions(FRAME, dd.from_pandas(FRAME, npartitions=2))
+
+
+def test_files_are_a_stream(model, monkeypatch, tmp_path):
+    FRAME.to_parquet(tmp_path / "rows.parquet")
+    most, inner = [], _explained_rows.contributions
+    monkeypatch.setattr(_explained_rows, "_ROWS_TOGETHER", 50)
+    monkeypatch.setattr(
+        _explained_rows,
+        "contributions",
+        lambda *given, **options: most.append(len(given[1])) or inner(*given, **options),
+    )
+    found = model.contributions(tmp_path / "rows.parquet", FRAME[:30])
+    assert max(most) == 50
+    np.testing.assert_allclose(found.values, model.contributions(FRAME, FRAME[:30]).values, rtol=0, atol=1e-12)
+
+
+def test_arrays_of_other_libraries():
+    fitted = SCNERegressor(effort=1, random_state=0).fit(NUMBERS, Y)
+    rows = array_api_strict.asarray(NUMBERS[:40])
+    found = fitted.contributions(rows, array_api_strict.asarray(NUMBERS[100:130]))
+    expected = fitted.contributions(NUMBERS[:40], NUMBERS[100:130])
+    np.testing.assert_array_equal(found.values, expected.values)
+
+
+def test_tensors():
+    torch = pytest.importorskip("torch")
+    fitted = SCNERegressor(effort=1, device="cpu", random_state=0).fit(NUMBERS, Y)
+    found = fitted.contributions(torch.asarray(NUMBERS[:40]), NUMBERS[100:130])
+    np.testing.assert_array_equal(found.values, fitted.contributions(NUMBERS[:40], NUMBERS[100:130]).values)
+    with_tensors = SCNERegressor(effort=1, random_state=0).fit(torch.asarray(NUMBERS), torch.asarray(Y.to_numpy()))
+    rows = torch.asarray(NUMBERS[:40])
+    found = with_tensors.contributions(rows, NUMBERS[100:130], by={"pair": [0, 1]})
+    np.testing.assert_allclose(found.predictions, with_tensors.predict(rows).numpy(), rtol=0, atol=1e-10)
