@@ -13,6 +13,7 @@ from test_tuning import search_rows
 import scne
 from scne import SCNERegressor, SCNRegressor
 from scne.fitting import WeighedRows, check_weight_settings, rounds_in_memory
+from scne.fitting._level_shifts import level_shifts
 from scne.ncl import EnsembleSystem
 from scne.ncl._coefficients import system_matrix
 from scne.networks import ACTIVATIONS, LOSSES, Loss, TuningSettings, pool_generator, sparse_pool, tune_nodes
@@ -150,6 +151,28 @@ def test_levels_never_cross_and_hold_their_share(quantiles):
     assert width[X[:, 2] > 0].mean() > 2 * width[X[:, 2] < 0].mean()
 
 
+def test_levels_of_few_rows_hold_their_share_on_others():
+    below = []
+    for seed in range(3):
+        X, _, y = noisy(400, seed)
+        model = SCNERegressor(effort=1, loss={"quantile": [0.1, 0.9]}, random_state=0).fit(X, y)
+        others, _, new = noisy(4_000, 100 + seed)
+        below.append((new[:, None] < model.predict(others)).mean(axis=0))
+    # Without what held-out rows say, the lowest tenth is nearer to a fifth.
+    np.testing.assert_allclose(np.mean(below, axis=0), [0.1, 0.9], atol=0.03)
+
+
+def test_levels_move_by_what_held_out_rows_lack():
+    rng = np.random.default_rng(0)
+    gaps = rng.standard_normal((20_000, 2)) + [3.0, 0.0]
+    shifts = level_shifts(gaps, Loss("quantile", (0.1, 0.9)))
+    np.testing.assert_allclose(shifts, [3.0 - 1.2816, 1.2816], atol=0.03)
+    # A row of weight 0 is not there, and weights count by their ratios.
+    weights = np.append(np.full(500, 0.2), 0.0)
+    alone = level_shifts(gaps[:500], Loss("quantile", (0.3,)))
+    np.testing.assert_allclose(level_shifts(gaps[:501], Loss("quantile", (0.3,)), weights), alone)
+
+
 @pytest.mark.parametrize("loss", ["huber", "robust", "quantile"])
 def test_gross_errors_move_no_robust_fit(loss):
     X, _, y = noisy()
@@ -233,7 +256,7 @@ def test_what_such_a_model_cannot_do_it_says(quantiles):
     for ask in (lambda: quantiles.partial_fit(X, y), lambda: quantiles.reweighted(ridge=1.0)):
         with pytest.raises(ValueError, match="fitted with loss='quantile', whose row weights depend"):
             ask()
-    with pytest.raises(ValueError, match="no sums of its nodes"):
+    with pytest.raises(ValueError, match="not sums of its nodes"):
         quantiles.contributions(X)
     with pytest.raises(ValueError, match="no export knows"):
         quantiles.export("c")

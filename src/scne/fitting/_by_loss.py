@@ -15,8 +15,9 @@ from scne.fitting._checks import check_gram_fits
 from scne.fitting._columns import Columns
 from scne.fitting._engines import too_large_after_all
 from scne.fitting._fit import FEWEST_TO_BUILD_ONCE, BuildingSite, Fit, open_site
-from scne.fitting._fitted import FittedNetworks, linked, split_weights
+from scne.fitting._fitted import FittedNetworks, predicted_by, split_weights
 from scne.fitting._kinds import build, build_members
+from scne.fitting._level_shifts import level_shifts
 from scne.fitting._members import Member, draw_held_out, summed_output
 from scne.fitting._plan import FitPlan, MemberPlan
 from scne.fitting._reweighting import Rounds, WeighedRows, rounds_in_memory, rounds_on_all, rounds_with_or_without
@@ -44,8 +45,9 @@ def fit_by_loss(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: C
 
     Nodes are searched on targets that are limited to where most of them are, and tuned along the derivative of the
     loss. The output weights then come from rounds of weighted sums (`scne.fitting._reweighting`): on some rows in
-    memory until they no longer move, and on all rows a few times. There is no linear trend, and the model keeps no
-    sums to which later rows could be added: their weights depend on the output.
+    memory until they no longer move, and on all rows a few times. Quantiles are moved to where they hold their level on
+    the held-out rows. There is no linear trend, and the model keeps no sums to which later rows could be added: their
+    weights depend on the output.
     """
     loss, sizes = plan.loss, []
     for network, group in zip(plan.networks, plan.groups, strict=True):
@@ -78,7 +80,10 @@ def fit_by_loss(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: C
         outputs = None
         if held_rows is not None:
             kept = _some(held_rows, work.most(layers))
-            outputs = HeldOutOutputs(kept, scaling.undo(linked(loss.link, work.said(found, kept))))
+            said = work.said(found, kept)
+            shifts = level_shifts(scaling.apply(kept.targets) - said, loss, kept.weights)
+            scaling = replace(scaling, shift=scaling.shift + scaling.scale * shifts)
+            outputs = HeldOutOutputs(kept, predicted_by(loss.link, scaling, said))
         again = held_out_places is not None and data.search.n_rows < FEWEST_TO_BUILD_ONCE and plan.repeats
         if again:
             # What was chosen without the held-out rows holds for networks that are tuned on them too.

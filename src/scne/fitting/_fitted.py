@@ -303,7 +303,7 @@ class FittedNetworks:
 
     def in_units(self, outputs: Array) -> Array:
         """Scaled outputs (n, q) in the units of y."""
-        return self.target_scaling.undo(linked(self.loss.link, outputs))
+        return predicted_by(self.loss.link, self.target_scaling, outputs)
 
     def predicted(self, inputs: Array, engine: Engine) -> Array:
         """`outputs` by an engine that is opened here, unless rows are so few that kernels are done before it is."""
@@ -341,18 +341,21 @@ class FittedNetworks:
         return [beta / factor for beta, factor in zip(weights, factors.tolist(), strict=True)]
 
 
-def linked(link: str, outputs: Array) -> Array:
-    """What scaled outputs (n, q) say of scaled targets.
+def predicted_by(link: str, scaling: ColumnScaling, outputs: Array) -> Array:
+    """What scaled outputs (n, q) say of targets, in the units of y.
 
     Examples
     --------
-    >>> linked("log", np.zeros((1, 1))), linked("sorted", np.array([[2.0, 1.0]]))
-    (array([[0.]]), array([[1., 2.]]))
+    >>> scaling = ColumnScaling(np.array([0.0, 1.5]), np.array([2.0, 2.0]))
+    >>> predicted_by("log", scaling, np.zeros((1, 2))), predicted_by("sorted", scaling, np.array([[1.0, 0.0]]))
+    (array([[0. , 1.5]]), array([[1.5, 2. ]]))
     """
     xp = namespace_of(outputs)
     if link == "log":
-        return xp.expm1(xp.clip(outputs, -MOST_LOG_MEAN, MOST_LOG_MEAN))
-    return xp.sort(outputs, axis=1) if link == "sorted" else outputs
+        outputs = xp.expm1(xp.clip(outputs, -MOST_LOG_MEAN, MOST_LOG_MEAN))
+    values = scaling.undo(outputs)
+    # Each level has a shift of its own, so that they are in order here and not before.
+    return xp.sort(values, axis=1) if link == "sorted" else values
 
 
 def split_weights(joint: NDArray[np.float64], layers: list[HiddenLayer]) -> list[NDArray[np.float64]]:
