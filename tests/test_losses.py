@@ -267,7 +267,7 @@ def test_what_such_a_model_cannot_do_it_says(quantiles):
     with pytest.raises(ValueError, match=r"names 2 levels, .* but y has 2 columns"):
         SCNERegressor(effort=1, loss={"quantile": [0.1, 0.9]}).fit(X, np.column_stack([y, y]))
     counts = SCNERegressor(effort=1, loss="poisson", random_state=0).fit(X, np.exp(y))
-    with pytest.raises(ValueError, match="single ones say nothing"):
+    with pytest.raises(ValueError, match="single networks predict nothing"):
         counts.predict_members(X)
 
 
