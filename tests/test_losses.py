@@ -233,7 +233,7 @@ def test_what_such_a_model_cannot_do_it_says(quantiles):
     for ask in (lambda: quantiles.partial_fit(X, y), lambda: quantiles.reweighted(ridge=1.0)):
         with pytest.raises(ValueError, match="fitted with loss='quantile', whose row weights depend"):
             ask()
-    with pytest.raises(ValueError, match="no sums of its nodes"):
+    with pytest.raises(ValueError, match="not sums of its nodes"):
         quantiles.contributions(X)
     with pytest.raises(ValueError, match="no export knows"):
         quantiles.export("c")
@@ -244,7 +244,7 @@ def test_what_such_a_model_cannot_do_it_says(quantiles):
     with pytest.raises(ValueError, match=r"names 2 levels, .* but y has 2 columns"):
         SCNERegressor(effort=1, loss={"quantile": [0.1, 0.9]}).fit(X, np.column_stack([y, y]))
     counts = SCNERegressor(effort=1, loss="poisson", random_state=0).fit(X, np.exp(y))
-    with pytest.raises(ValueError, match="single ones say nothing"):
+    with pytest.raises(ValueError, match="single networks predict nothing"):
         counts.predict_members(X)
 
 

@@ -31,7 +31,7 @@ class _Contributions(Protocol):
 
 
 class WaterfallDisplay(Display):
-    """How the terms of one prediction lead from the mean prediction of a background to it.
+    """How contributions lead from the mean prediction of a background to one prediction.
 
     The largest terms are drawn from the bottom to the top, the smallest together below them; bars go to the right where
     a term raises the prediction.
@@ -141,7 +141,7 @@ class WaterfallDisplay(Display):
 
 
 class BeeswarmDisplay(Display):
-    """The terms of many predictions: a point for each row, a line of points for each term, the largest on top.
+    """Contributions to many predictions: a point for each row, a line of points for each term, the largest on top.
 
     Parameters
     ----------

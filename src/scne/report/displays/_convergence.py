@@ -30,8 +30,8 @@ class ConvergenceDisplay(Display):
     """The distance of an ensemble's error from its limit, over the iterations of block Jacobi or Gauss-Seidel.
 
     The axis is logarithmic, so that an iteration which converges by a constant factor is a straight line. Where the
-    spectral radius rho of the iteration matrix (Eq. 38) is known, a dotted line shows rho^k: the weights come closer by
-    this factor with each iteration in the end, and the error falls as steeply or steeper.
+    spectral radius rho of the iteration matrix (Eq. 38) is known, a dotted line shows rho^k: in the end the weights
+    converge by this factor in each iteration, and the error falls at least as fast.
 
     Parameters
     ----------

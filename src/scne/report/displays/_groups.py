@@ -70,7 +70,7 @@ class LeftOut(Protocol):
 
 
 class GroupContributionDisplay(Display):
-    """What the error rises by without each network, group of columns or column, largest first.
+    """Error increase without each network, group of columns or column, largest first.
 
     Parameters
     ----------

@@ -27,8 +27,8 @@ class MemberCorrelationDisplay(Display):
     """The correlation between the networks' outputs, or between their errors, on given rows.
 
     Negative correlation learning lowers the covariance between networks (Theorem 2), so towards the joint fit the
-    networks are terms of a sum and not opinions on the same thing: correlations near zero or below it are what it
-    aims at, and those near one say that networks repeat each other.
+    networks are terms of a sum rather than independent estimates: correlations near or below zero are expected, and
+    correlations near one mean that networks repeat each other.
 
     Parameters
     ----------

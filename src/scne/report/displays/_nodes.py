@@ -19,7 +19,7 @@ class NodesDisplay(Display):
     """The error of each network by itself while nodes were added to it, and the number of nodes that was kept.
 
     Training rows are solid, held-out rows dashed; a marker shows the prefix of nodes with the least error on held-out
-    rows. Of nodes that were tuned afterwards the curve is that of the search before. Two models go on one picture by
+    rows. For nodes that were tuned afterwards, the curve is that of the search. To draw two models on one picture, use
     ``NodesDisplay(curves={**first.curves, **second.curves})``.
 
     Parameters
