@@ -191,8 +191,8 @@ class SCNRegressor(NetworkRegressor):
     def tuned(cls, effort: int = DEFAULT_EFFORT, **settings: Any) -> Self:
         """A network of the default ensemble: sparse nodes on ramps, tuned together after the search.
 
-        `effort`, from 1 to 5, is that of the ensemble, and sets `max_hidden` and `tuning_epochs` (docs/effort.md).
-        Further settings override. docs/accuracy.md says what each of these is worth.
+        `effort`, from 1 to 5, is the same as for the ensemble, and sets `max_hidden` and `tuning_epochs`
+        (docs/effort.md). Further settings override. docs/accuracy.md measures what each of these contributes.
 
         Examples
         --------

@@ -202,11 +202,11 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     def paper(cls, groups: Groups = None, *, max_hidden: int = 100, ridge: Ridge = 0.1, **settings: Any) -> Self:
         """An ensemble with the settings of the paper (sections 2.1, 3.3 and 4.4).
 
-        Networks under the paper's own criterion, searched without a ridge (Eqs. (7) and (8)), every scope tried from
-        the smallest, inputs and target scaled to 0-1, lambda = 0.1, at most 10 sweeps of block Gauss-Seidel. `ridge` is
-        r of Remark 2, with which the ensemble's output weights are solved: section 3.3 shows 0 and 0.1, section 4 names
-        none. Sigmoid nodes, 100 candidates, and the scopes and values of r (of Theorem 1) are the package's own.
-        Further settings override.
+        Networks under the paper's own criterion, searched without a ridge (Eqs. (7) and (8)), scopes tried in ascending
+        order, inputs and target scaled to 0-1, lambda = 0.1, at most 10 sweeps of block Gauss-Seidel. `ridge` is r of
+        Remark 2, used to solve the ensemble's output weights: section 3.3 shows 0 and 0.1, section 4 names none.
+        Sigmoid nodes, 100 candidates, and the scopes and values of r (of Theorem 1) are the package's own. Further
+        settings override.
         """
         defaults: dict[str, Any] = {
             "groups": groups,

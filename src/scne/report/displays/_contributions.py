@@ -83,9 +83,9 @@ class WaterfallDisplay(Display):
         ----------
         estimator : fitted model, or a pipeline that ends in one
         X, background : array-like or data frame
-            As for `contributions`, which takes further `settings` too.
+            As for `contributions`, which also takes the other `settings`.
         output : int, default=0
-            Of several outputs, or of several classes.
+            Which of several outputs or classes to show.
         max_terms : int, default=10
         ax : matplotlib Axes, default=None
             None makes a new figure.
@@ -106,7 +106,7 @@ class WaterfallDisplay(Display):
         ax: Axes | None = None,
         bar_kwargs: Style = None,
     ) -> Self:
-        """Draw one row of what `contributions` gave; other parameters as in `from_estimator`."""
+        """Draw one row of the result of `contributions`; other parameters as in `from_estimator`."""
         values, base = contributions.of_output(output)
         display = cls(names=contributions.names, values=values[row], base_value=base)
         return display.plot(ax, max_terms=max_terms, bar_kwargs=bar_kwargs)
@@ -186,11 +186,11 @@ class BeeswarmDisplay(Display):
         ----------
         estimator : fitted model, or a pipeline that ends in one
         X, background : array-like or data frame
-            As for `contributions`, which takes further `settings` too.
+            As for `contributions`, which also takes the other `settings`.
         output : int, default=0
-            Of several outputs, or of several classes.
+            Which of several outputs or classes to show.
         max_terms : int, default=10
-            The terms that move most, by their mean size.
+            Number of terms to show, the largest by mean absolute value.
         ax : matplotlib Axes, default=None
             None makes a new figure.
         point_kwargs : dict, default=None
@@ -209,7 +209,7 @@ class BeeswarmDisplay(Display):
         ax: Axes | None = None,
         point_kwargs: Style = None,
     ) -> Self:
-        """Draw what `contributions` gave; parameters as in `from_estimator`."""
+        """Draw the result of `contributions`; parameters as in `from_estimator`."""
         values, _ = contributions.of_output(output)
         return cls(names=contributions.names, values=values).plot(ax, max_terms=max_terms, point_kwargs=point_kwargs)
 

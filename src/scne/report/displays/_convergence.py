@@ -82,7 +82,7 @@ class ConvergenceDisplay(Display):
         line_kwargs: Style = None,
         radius_kwargs: Style = None,
     ) -> Self:
-        """Draw the iterations that gave a fitted ensemble its output weights.
+        """Draw the iterations that solved for the output weights of a fitted ensemble.
 
         Parameters
         ----------
@@ -120,12 +120,13 @@ class ConvergenceDisplay(Display):
         line_kwargs: Style = None,
         radius_kwargs: Style = None,
     ) -> Self:
-        """Draw several solves of one system on one picture.
+        """Draw several solutions of one system in one picture.
 
         Parameters
         ----------
         solutions : mapping of str to Solution
-            Name to the `solution_` of an ensemble. A direct solve is one point, and its error the limit of the others.
+            Name to the `solution_` of an ensemble. A direct solution is one point, and its error is the limit of the
+            others.
         reference, ax, line_kwargs, radius_kwargs
             As in `from_estimator`.
         """

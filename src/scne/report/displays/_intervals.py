@@ -108,18 +108,18 @@ class PredictionIntervalDisplay(Display):
         line_kwargs: Style = None,
         interval_kwargs: Style = None,
     ) -> Self:
-        """Draw the predictions of a fitted model, with their intervals, against the truth.
+        """Draw the predictions of a fitted model, with their intervals, against the true values.
 
         Parameters
         ----------
         estimator : any of the four regressors, or a pipeline that ends in one
-            Fitted. Intervals need a fit that held rows out (`validation_fraction`, or X_val).
+            Fitted. Intervals need held-out rows (`validation_fraction`, or X_val).
         X : array-like or data frame of shape (n_rows, n_columns)
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         interval : float in (0, 1) or None, default=0.9
-            Level of the intervals; None draws none, and then any regressor will do.
+            Level of the intervals; None draws no intervals, and then any regressor works.
         output : int, default=0
-            Of several outputs the one that is shown.
+            Which of several outputs to show.
         target : str, default="value"
             What is predicted, for the names of the axes.
         ax : matplotlib Axes, default=None
@@ -160,7 +160,7 @@ class PredictionIntervalDisplay(Display):
         line_kwargs: Style = None,
         interval_kwargs: Style = None,
     ) -> Self:
-        """Draw predictions that are there already.
+        """Draw predictions that were computed before.
 
         Parameters
         ----------

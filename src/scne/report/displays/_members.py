@@ -92,7 +92,7 @@ class MemberCorrelationDisplay(Display):
             For ``kind="errors"`` only.
         kind : {"outputs", "errors"}, default="outputs"
         output : int, default=0
-            Of several outputs the one that is shown.
+            Which of several outputs to show.
         ax : matplotlib Axes, default=None
             None makes a new figure.
         im_kwargs, text_kwargs : dict, default=None
@@ -123,12 +123,12 @@ class MemberCorrelationDisplay(Display):
         im_kwargs: Style = None,
         text_kwargs: Style = None,
     ) -> Self:
-        """Draw the correlation between outputs that are there already.
+        """Draw the correlation between outputs that were computed before.
 
         Parameters
         ----------
         member_outputs : array-like of shape (M, n_rows) or (M, n_rows, n_outputs)
-            What `predict_members` gives.
+            From `predict_members`.
         y_true : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
             For ``kind="errors"`` only.
         names : sequence of str, default=None

@@ -57,12 +57,12 @@ class NodesDisplay(Display):
     def from_estimator(
         cls, estimator: BaseEstimator, *, ax: Axes | None = None, line_kwargs: Style = None, marker_kwargs: Style = None
     ) -> Self:
-        """Draw what the search of a fitted network or ensemble left behind.
+        """Draw the search of a fitted network or ensemble.
 
         Parameters
         ----------
         estimator : SCNRegressor or SCNERegressor, or a pipeline that ends in one
-            Fitted. Networks whose nodes were drawn at random (RVFL, DNNE) know no error while nodes were added.
+            Fitted. Networks with random nodes (RVFL, DNNE) have no such errors.
         ax : matplotlib Axes, default=None
             None makes a new figure.
         line_kwargs, marker_kwargs : dict, default=None
