@@ -343,7 +343,7 @@ def test_an_ensemble_without_a_matrix_cannot_be_solved_again():
         _ = model.group_importances_
     with pytest.raises(AttributeError, match="holds no Gram matrix"):
         _ = model.system_
-    with pytest.raises(ValueError, match="rows, which are gone; use solver='cg'"):
+    with pytest.raises(ValueError, match="which are no longer available; use solver='cg'"):
         plain_ensemble(RVFLRegressor(3), **settings).fit(X, Y).reweighted(solver="matrix-free cg")
 
 

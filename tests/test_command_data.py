@@ -137,7 +137,7 @@ def test_list_shows_what_of_a_download_is_here(here, tmp_path):
     [
         (["fetch", "year", "--file", "mine.txt"], "expected 448,576,698 bytes, found"),
         (["fetch", "year", "--file", "nothing"], "does not exist"),
-        (["fetch", "songs"], "'songs', but it may be year, twitter or all"),
+        (["fetch", "songs"], "'songs', but it must be one of: year, twitter, all"),
         (["fetch", "all", "--file", "mine.txt"], "--file holds one data set"),
     ],
 )

@@ -137,7 +137,7 @@ def test_the_sample_says_which_rows_are_random(sample_file):
     assert list(sample.train_rows) == [0, 1, 2, 3, 4, 5]
     assert list(sample.test_rows) == [8, 9, 10]
     assert list(sample.source) == SOURCES
-    for words in ("clustered by\nartist", "6 to learn", "3 to test", "CC BY 4.0"):
+    for words in ("clustered by\nartist", "6 to train", "3 to test", "CC BY 4.0"):
         assert words in sample.DESCR
 
 

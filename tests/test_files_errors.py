@@ -47,7 +47,7 @@ class TestPaths:
 
     def test_unsupported_format(self, tmp_path):
         (tmp_path / "a.xlsx").write_text("x")
-        refused(tmp_path / "a.xlsx", tmp_path / "a.xlsx", "no format that can be read")
+        refused(tmp_path / "a.xlsx", tmp_path / "a.xlsx", "not in a format that can be read")
 
     def test_mixed_formats(self, air):
         (air.parent / "b.csv").write_text("x,y\n1,2\n")
@@ -267,4 +267,4 @@ def test_what_the_system_says_of_a_file_is_passed_on():
     assert "pyarrow.ipc.new_file" not in str(unreadable(path, "Arrow", OSError("Truncated")))
     assert str(unreadable(path, "CSV", OSError())).startswith("rows.parquet cannot be read as CSV: OSError; ")
     words = str(unreadable(path, "Parquet", OSError("Failed to launch worker thread: Resource unavailable")))
-    assert words.startswith("rows.parquet cannot be read: the system has no memory, or no room, for the threads")
+    assert words.startswith("rows.parquet cannot be read: the system has no memory left for the threads")

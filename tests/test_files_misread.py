@@ -78,7 +78,7 @@ class TestNames:
     @pytest.mark.parametrize("name", ["", " "])
     def test_a_column_without_a_name(self, tmp_path, name):
         content = f"{name},x,y\n" + "0,1,2\n1,2,3\n"
-        refused(tmp_path, content, "Column 1 of .*a.csv, .* has no name; if it is only the number of the row")
+        refused(tmp_path, content, "Column 1 of .*a.csv, .* has no name; if it only numbers the row")
         assert read(tmp_path, content, ignore=name).column_names == ["x", "y"]
         assert read(tmp_path, content, groups={"g": [name, "x"]}).column_names == [name, "x", "y"]
 

@@ -213,7 +213,7 @@ class TestCommand:
         fit = ("fit", str(path), "--target", "y", "--out", out, *self.FAST)
         assert run_here(monkeypatch, capsys, *fit, "--kind", "x=category")[0] == 0
         assert load(out).encoder_.names == ("x=1", "x=2", "x=3A")
-        for wrong, words in (("x", "must name a column and what it is"), ("z=category", "no column 'z'")):
+        for wrong, words in (("x", "must be a column and its type"), ("z=category", "no column 'z'")):
             status, _, error = run_here(monkeypatch, capsys, *fit, "--kind", wrong)
             assert status == 1
             assert words in error
@@ -223,7 +223,7 @@ def test_a_text_after_a_long_gap_is_not_called_a_stray_among_numbers(tmp_path):
     lines = [f"{row * 0.001:.4f},{'' if row < 150_000 else 'red'},{row % 7}" for row in range(150_010)]
     (tmp_path / "a.csv").write_text("\n".join(["a,b,y", *lines]))
     rows = open_rows(tmp_path / "a.csv", target="y")
-    with pytest.raises(DataError, match=r"'b' .* holds 'red', but nothing in the first rows.* --kind b=category"):
+    with pytest.raises(DataError, match=r"'b' .* holds 'red', but is empty in the first rows.* --kind b=category"):
         list(rows.batches())
     rows = open_rows(tmp_path / "a.csv", target="y", kinds={"b": "category"})
     assert sum(batch.num_rows for batch in rows.batches()) == 150_010

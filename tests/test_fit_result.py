@@ -159,7 +159,7 @@ def test_what_cannot_be_predicted_is_said(folder):
     pa.parquet.write_table(noise, folder / "noise.parquet")
     text = run("fit", "noise.parquet", "--target", "noise", "--target", "trend", *FIT[2:], cwd=folder)
     words = " ".join(text.split())
-    assert "The columns say next to nothing about noise. A linear model predicts trend as well." in words
+    assert "The columns carry almost no information about noise. A linear model predicts trend as well." in words
 
 
 def test_held_out_errors_are_those_of_the_model_the_mean_and_a_line():

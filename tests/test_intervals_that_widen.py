@@ -399,5 +399,5 @@ def test_many_validation_rows_are_thinned(monkeypatch):
 def test_the_summary_says_that_widths_differ(model):
     reach = half_widths(model.calibration_, 0.9)[0]
     words = " ".join(model.summary().split())
-    assert "to each side in the mean, and further where errors are larger" in words
+    assert "of their prediction on average, in intervals that are wider where errors are larger" in words
     assert f"{reach:.3g}" in words

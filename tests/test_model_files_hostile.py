@@ -98,7 +98,7 @@ IMPOSSIBLE = {
     "an absurd parameter": (_put([1], "estimator", "parameters", "max_iter"), "its parameters cannot be"),
     "an absurd base": (_put("many", "estimator", "base", "parameters", "max_hidden"), "its parameters cannot be"),
     "names of other targets": (_put({"target_names": ["y"]}, "data"), "not 2 different names"),
-    "a range without end": (_put({"a": {"__kind__": "range", "items": [0, 2**62, 1]}}, "data"), "is none"),
+    "a range without end": (_put({"a": {"__kind__": "range", "items": [0, 2**62, 1]}}, "data"), "an invalid"),
     "column-major vectors": (_put(["ridge"], "column_major"), "it is no matrix"),
 }
 

@@ -89,7 +89,7 @@ def test_a_stored_classifier_of_one_network_is_an_ensemble_of_one(version, tmp_p
     assert (model.n_estimators, model.trend, model.class_weight, model.random_state) == (1, "none", "balanced", 6)
     assert type(model.estimator) is SCNRegressor
     assert (model.estimator.max_hidden, model.estimator.validation_fraction) == (5, 0.2)
-    assert model.summary().startswith("This SCNEClassifier tells 3 classes apart")
+    assert model.summary().startswith("This SCNEClassifier distinguishes 3 classes;")
     assert model.feature_importances_.shape == (4,)
     assert describe_model(model).n_features == 4
     module = {"__name__": "exported"}

@@ -35,7 +35,7 @@ rush = np.where(
 rentals = (5 + 60 * rush + 2 * frame["temperature"].clip(0)) * frame["weather"].map(
     {"clear": 1.0, "cloudy": 0.9, "rain": 0.4}
 )
-rentals = rentals + rng.normal(0, 4, n)
+rentals = (rentals + rng.normal(0, 4, n)).clip(0)
 frame.loc[rng.random(n) < 0.1, "temperature"] = np.nan
 frame.head()
 

@@ -93,10 +93,8 @@ doubt = np.abs(laboratory[train] - fitted.predict(at_laboratory[train])) > 3
 print(f"{doubt.sum()} of {train.sum()} values removed, {wrong[train].sum()} are wrong")
 clean = at_laboratory[train][~doubt], laboratory[train][~doubt]
 base = SCNRegressor(40, scaling="standard", validation_fraction=0.2)
-still = SCNERegressor(base, n_estimators=3, trend="none", random_state=0).fit(*clean)
-following = SCNERegressor(base, n_estimators=3, trend="none", random_state=0).fit(
-    *clean
-)
+fixed = SCNERegressor(base, n_estimators=3, trend="none", random_state=0).fit(*clean)
+updated = SCNERegressor(base, n_estimators=3, trend="none", random_state=0).fit(*clean)
 
 # %%
 # Drift and delayed targets
@@ -105,17 +103,17 @@ following = SCNERegressor(base, n_estimators=3, trend="none", random_state=0).fi
 # that belongs to it is kept until then, and added by `partial_fit`. Older rows fade by a tenth every day. A value far
 # outside the 95 % interval is not added, because it is more likely wrong than news.
 delay = pd.Timedelta("4h")
-predicted = {"still": [], "following": []}
+predicted = {"fixed": [], "updated": []}
 for day in range(30, 60):
     now = slice(times[day * 144], times[min((day + 1) * 144, n) - 1])
-    predicted["still"].append(still.predict(table.loc[now]))
-    predicted["following"].append(following.predict(table.loc[now]))
+    predicted["fixed"].append(fixed.predict(table.loc[now]))
+    predicted["updated"].append(updated.predict(table.loc[now]))
     arrived = laboratory[now.start - delay : now.stop - delay]
     rows = at_laboratory.loc[arrived.index]
-    _, low, high = following.predict(rows, interval=0.95)
+    _, low, high = updated.predict(rows, interval=0.95)
     width = high - low
     plausible = (arrived > low - width) & (arrived < high + width)
-    following.partial_fit(rows[plausible], arrived[plausible], forgetting=0.9)
+    updated.partial_fit(rows[plausible], arrived[plausible], forgetting=0.9)
 
 later = times >= times[30 * 144]
 for name, parts in predicted.items():

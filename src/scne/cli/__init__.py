@@ -10,7 +10,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command; a user's mistake ends in a sentence and exit status 1, not in a traceback.
 
-    Ctrl-C and SIGTERM end it with a sentence on what was kept, and exit status 130 and 143.
+    After Ctrl-C and SIGTERM it reports what was kept, and ends with exit status 130 and 143.
     """
     try:
         with stopping_cleanly():

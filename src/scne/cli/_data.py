@@ -77,7 +77,7 @@ def fetch_data(
     home: Home = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the time of every stage.")] = False,
 ) -> None:
-    """Download a data set, verify it and store it as Parquet; an interrupted download goes on where it stopped."""
+    """Download a data set, verify it and store it as Parquet; an interrupted download resumes."""
     from scne.cli._progress import progress_bars
     from scne.datasets import DATASETS, DatasetError, fetch
 

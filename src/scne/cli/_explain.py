@@ -57,7 +57,7 @@ def explain_command(
     """Split predictions into terms of columns or sources; write them with their key columns, and a page of pictures.
 
     Every row has its prediction, the mean prediction of the background, and terms that add up to their difference.
-    Those of a classifier are of its outputs, before these become probabilities.
+    For a classifier they are terms of its outputs before these become probabilities.
     """
     # Imported here, so that `scne --help` answers at once.
     import pyarrow as pa

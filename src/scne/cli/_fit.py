@@ -120,8 +120,8 @@ def fit_command(
 ) -> None:
     """Fit an ensemble to files, reading them as a stream, and write the model.
 
-    A target of numbers is fitted as such, one of text, or of true and false, as classes; --classify takes whole numbers
-    for classes too.
+    A target of text, or of true and false, is fitted as classes, and numbers as numbers; with --classify whole numbers
+    are classes too.
     """
     # Imported here, so that `scne --help` answers at once.
     from scne.cli._console import print_json

@@ -104,7 +104,7 @@ def run_command(
     data: Data = None,
     again: Annotated[bool, typer.Option("--again", help="Run again what is already there.")] = False,
 ) -> None:
-    """Run experiments and keep their results; a run that was stopped goes on where it was."""
+    """Run experiments and keep their results; a run that was stopped resumes."""
     from scne.paper import find_experiments, run_experiments
     from scne.rows import counted
 

@@ -45,7 +45,7 @@ class Report:
 
     Of a classifier the `model` is its regressor.
     `widths` (q,) are the half widths of the intervals of LEVEL where the scale of errors is 1, as in the mean; where
-    there are none, `no_widths` is the sentence that says why. There are no `baselines` of very few rows, and no
+    there are none, `no_widths` is the sentence that says why. There are no `baselines` for a handful of rows, and no
     `networks` without the Gram system, or for a single one. The work `started` by `time.perf_counter`.
     """
 

@@ -14,7 +14,7 @@ MOST_BARS = 20
 
 
 def add_importances(page: Page, report: Report) -> Missing | None:
-    """What the error rises by when columns, and groups of them, are shuffled."""
+    """Error increase when columns, and groups of them, are shuffled."""
     importances = report.permutation
     page.section(
         "What columns and groups contribute",
@@ -70,7 +70,7 @@ def _add_importance_table(page: Page, report: Report) -> None:
 
 
 def add_networks(page: Page, report: Report) -> Missing | None:
-    """What the error rises by when a network is left out."""
+    """Error increase when a network is left out."""
     if len(report.summary.groups) < 2 or report.summary.classes is not None:
         return None
     if report.networks is None:

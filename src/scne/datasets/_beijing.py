@@ -45,7 +45,7 @@ def load_beijing_air(*, return_X_y: bool = False, as_frame: bool = False) -> Any
     return_X_y : bool, default=False
         Return ``(data, target)`` only.
     as_frame : bool, default=False
-        Give frames instead of arrays: those of pandas, or Arrow tables where pandas is not installed.
+        Return frames instead of arrays: pandas frames, or Arrow tables if pandas is not installed.
 
     Returns
     -------

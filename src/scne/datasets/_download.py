@@ -46,7 +46,7 @@ class _TooMuch(Exception):
 
 
 class _NotTheFile(Exception):
-    """What comes cannot be the file, or would take for ever to come."""
+    """What comes cannot be the file, or would never arrive."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 
 class DatasetError(OSError):
-    """A data set cannot be fetched or a file of it cannot be used; the message says which, and why.
+    """A data set cannot be fetched or a file of it cannot be used; the message names it and the reason.
 
     It is an `OSError`, as what scikit-learn's ``fetch_*`` functions raise.
 

@@ -67,10 +67,11 @@ def twitter_like_blocks(n_rows: int = TWITTER.n_rows, *, seed: int = 0) -> Itera
 def make_year_like(
     n_rows: int = YEAR.n_rows, *, seed: int = 0, return_X_y: bool = False, as_frame: bool = False
 ) -> Any:
-    """Make up rows with the shape, groups, scales and tails of Year Prediction MSD.
+    """Generate synthetic rows with the shape, groups, scales and tails of Year Prediction MSD.
 
-    Every row is the mean and the covariance matrix of 12 timbre coefficients of a made-up song; six hidden traits move
-    them and, not linearly, its year. The years are skewed to recent ones as the real ones are, from 1922 to 2011.
+    Every row is the mean and the covariance matrix of 12 timbre coefficients of a synthetic song; six hidden traits
+    determine them and, nonlinearly, its year. The years are skewed to recent ones as the real ones are, from 1922 to
+    2011.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def make_year_like(
     Returns
     -------
     Bunch
-        As `fetch_year_prediction` gives; ``n_train`` is the same share of the rows.
+        As from `fetch_year_prediction`; ``n_train`` is the same share of the rows.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def make_year_like(
 def make_twitter_like(
     n_rows: int = TWITTER.n_rows, *, seed: int = 0, return_X_y: bool = False, as_frame: bool = False
 ) -> Any:
-    """Make up rows with the shape, groups and heavy tails of Buzz prediction on Twitter.
+    """Generate synthetic rows with the shape, groups and heavy tails of Buzz prediction on Twitter.
 
     Counts are Poisson around a log-normal popularity, with silent steps and bursts; the steps of a group are strongly
     correlated; the target is the mean of discussions in the two steps that follow.
@@ -117,7 +118,7 @@ def make_twitter_like(
     Returns
     -------
     Bunch
-        As `fetch_twitter_buzz` gives.
+        As from `fetch_twitter_buzz`.
 
     Examples
     --------

@@ -9,8 +9,8 @@ HOME_VARIABLE = "SCNE_DATA"
 def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
     """The folder in which fetched data sets are kept.
 
-    It is `data_home` where that is given, else the environment variable ``SCNE_DATA``, else ``scne_data`` in the
-    user's home folder. The folder is not made here: only a fetch makes it.
+    It is `data_home` if given, else the environment variable ``SCNE_DATA``, else ``scne_data`` in the
+    user's home folder. The folder is not created here, but by the first fetch.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ def paper_groups(name: str, *, indices: bool = False) -> dict[str, list[str]] | 
     ----------
     name : {"year", "twitter"}
     indices : bool, default=False
-        Give zero-based columns instead of names.
+        Return zero-based columns instead of names.
 
     Returns
     -------
@@ -158,8 +158,8 @@ def paper_scaling(values: ArrayLike) -> ZeroOne:
     """The paper's normalisation to [0, 1], of inputs and of the target alike (section 4.3).
 
     The paper chooses "the 0-1 normalization method for data preprocessing", of "all numeric variables", before it
-    splits the data, so its errors are in units of the target's whole range: for Year, 0.1147 is 10.2 years of 89. Give
-    it all rows for the paper's own numbers, or training rows only where nothing may be known of the others.
+    splits the data, so its errors are in units of the target's whole range: for Year, 0.1147 is 10.2 years of 89. Pass
+    all rows for the paper's own numbers, or only the training rows to keep information about the others out.
 
     Parameters
     ----------

@@ -75,8 +75,8 @@ def fetch_twitter_buzz(
     data_home, download_if_missing, return_X_y, as_frame, n_retries, delay
         As for `fetch_year_prediction`.
     file : path or None
-        ``Twitter.data`` itself, an archive (zip, tar.gz, gz, bz2) or a Parquet file of it that is at hand. It is
-        verified, and later calls do not need it.
+        ``Twitter.data`` itself, an archive (zip, tar.gz, gz, bz2) or a Parquet file of it. It is verified, and later
+        calls do not need it.
 
     Returns
     -------

@@ -80,7 +80,7 @@ def fetch_year_prediction(
 
     Public places, tried in order: the UCI Machine Learning Repository (data set 203), whose text is verified by its
     size and MD5, and LIBSVM's regression page, which has the same songs in another notation: there rows, columns,
-    finite values and the range of years are verified, and ``checked`` says so. The environment variable
+    finite values and the range of years are verified, and ``checked`` records it. The environment variable
     ``SCNE_DATA_MIRROR`` names a folder on a web server to try before them.
 
     Parameters
@@ -92,14 +92,14 @@ def fetch_year_prediction(
     return_X_y : bool, default=False
         Return ``(data, target)`` only.
     as_frame : bool, default=False
-        Give pandas objects instead of arrays.
+        Return pandas objects instead of arrays.
     n_retries : int, default=3
-        Tries after the first that may fail in a row at one place.
+        Consecutive failed retries allowed at one place.
     delay : float, default=1.0
         Seconds before the first of them; each further wait is twice as long.
     file : path or None
-        ``YearPredictionMSD.txt`` itself, an archive (zip, tar.gz, gz, bz2) or a Parquet file of it that is at hand. It
-        is verified, and later calls do not need it.
+        ``YearPredictionMSD.txt`` itself, an archive (zip, tar.gz, gz, bz2) or a Parquet file of it. It is verified, and
+        later calls do not need it.
 
     Returns
     -------
@@ -133,7 +133,7 @@ artist: an error measured on them says nothing about other songs.
 def load_year_sample(
     path: str | os.PathLike[str] | None = None, *, return_X_y: bool = False, as_frame: bool = False
 ) -> Any:
-    """Load a sample of real rows of YearPredictionMSD from a Parquet file, if one is at hand.
+    """Load a sample of real rows of YearPredictionMSD from a Parquet file.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def load_year_sample(
     return_X_y : bool, default=False
         Return ``(data, target)`` of all rows only.
     as_frame : bool, default=False
-        Give pandas objects instead of arrays.
+        Return pandas objects instead of arrays.
 
     Returns
     -------

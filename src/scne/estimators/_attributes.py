@@ -63,7 +63,7 @@ class FittedAttributes:
 
     @property
     def encoder_(self) -> "Encoder":
-        """How the columns of files, and of tables that are not plain numbers, became numbers."""
+        """The encoder of columns of files, and of tables that are not plain numbers."""
         if self.fitted_.columns.encoder is None:
             raise AttributeError("This model was fitted on numbers without missing values, which need no encoder.")
         return self.fitted_.columns.encoder
@@ -83,7 +83,7 @@ class FittedAttributes:
 
     @property
     def memory_note_(self) -> str | None:
-        """A sentence on a search that had to be shortened to keep to its memory budget."""
+        """A message if the search used fewer rows to stay within its memory budget."""
         return self.fitted_.memory_note
 
 
@@ -102,7 +102,7 @@ class EnsembleAttributes(FittedAttributes):
 
     @property
     def column_groups_(self) -> dict[str, NDArray[np.intp]]:
-        """Column positions of each group that was given, by its name."""
+        """Column positions of each group that was passed, by name."""
         return self.fitted_.columns.groups
 
     @property
@@ -144,8 +144,8 @@ class EnsembleAttributes(FittedAttributes):
 
         ``squared_error`` is sum_n (f_m - y)^2, ``penalty`` sum_n p_m = -sum_n (f_m - fbar)^2 and ``cost`` is
         e_m = (squared error + lambda penalty) / 2; shapes (M, n_outputs), in units of the scaled target. They are those
-        of the networks themselves, before a linear trend has its say. Networks without a ridge may have weights too
-        large for that, which is an error that says so; `predict_members` has theirs.
+        of the networks themselves, without a linear trend. Networks without a ridge may have weights too large for
+        this, which raises a clear error; use `predict_members` instead.
 
         Examples
         --------
@@ -201,18 +201,18 @@ class EnsembleAttributes(FittedAttributes):
 
     @property
     def held_out_(self) -> HeldOutSums | None:
-        """Sums over the rows that were held out to choose on."""
+        """Sums over the held-out rows."""
         return self.fitted_.held_out
 
     @property
     def group_importances_(self) -> GroupImportances:
-        """What the root mean squared error rises by, in units of y, when a network is left out of the ensemble.
+        """Increase of the root mean squared error, in units of y, when a network is left out of the ensemble.
 
-        All other output weights are solved again, with the same ridges and at the same place between averaging and
-        the joint fit (see `decorrelation_`); exact, from the Gram matrix, without a row. The errors are those on the
-        rows that the fit held out, of weights solved without them, or without such rows those on the training rows,
-        which a network lowers even when it has learned nothing but noise. A group of columns that other networks see
-        as well can be important while its own network is not: ask `permutation_importances` for that.
+        All other output weights are solved again, with the same ridges and at the same position between averaging and
+        the joint fit (see `decorrelation_`); exact, from the Gram matrix, without reading rows. The errors are those on
+        held-out rows, of weights solved without them, or if there are none those on the training rows, which a network
+        lowers even when it only fits noise. A group of columns that other networks see as well can be important while
+        its own network is not: use `permutation_importances` for that.
 
         Examples
         --------
@@ -237,9 +237,9 @@ class EnsembleAttributes(FittedAttributes):
     def admissible_nodes_(self) -> dict[str, NDArray[np.bool_]]:
         """Whether each node satisfies, on all rows, the inequality with which the search admitted it on its sample.
 
-        By the name of each network that was searched, shapes (L_m,). It follows from the Gram system, so no row is read
-        again. Nodes of `add_nodes` were admitted against what all networks together left, and are asked for the same
-        share of what their own network leaves.
+        By the name of each network that was searched, shapes (L_m,). It follows from the Gram system, so no rows are
+        read again. Nodes of `add_nodes` were admitted against the residual of the ensemble; here they are tested for
+        the same share of the residual of their own network.
         """
         system = self._sums()
         held = {}

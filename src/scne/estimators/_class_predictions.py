@@ -60,7 +60,7 @@ class ClassPredictions(Contributing, Leaving, AnyTable, ClassifierMixin, BaseEst
 
     @property
     def encoder_(self) -> "Encoder":
-        """How columns that are not plain numbers became such."""
+        """The encoder of columns that are not plain numbers."""
         return self.regressor_.encoder_
 
     @property
@@ -130,14 +130,14 @@ class ClassPredictions(Contributing, Leaving, AnyTable, ClassifierMixin, BaseEst
         return np.log(shares) if is_dask_collection(shares) else namespace_of(shares).log(shares)
 
     def score(self, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
-        """The share of rows whose class is predicted right.
+        """The share of rows whose class is predicted correctly.
 
         Parameters
         ----------
         X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or files
             Rows in files name their own target and weights; a path needs a model that was fitted on files.
         y : array-like of shape (n_rows,)
-            Labels; a tensor, or not, whatever X is. A label that is no class counts as wrong.
+            Labels; a tensor, or not, whatever X is. A label that is not a class counts as wrong.
         sample_weight : array-like of shape (n_rows,), optional
 
         Returns
@@ -169,12 +169,12 @@ class ClassPredictions(Contributing, Leaving, AnyTable, ClassifierMixin, BaseEst
         sample_weight: ArrayLike | None = None,
         max_rows: int | None = 100_000,
     ) -> PermutationImportances:
-        """What the log loss rises by when columns are shuffled.
+        """Increase of the log loss when columns are shuffled.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_columns), or rows in files with their target
-            Best of rows that the fit has not seen.
+            Preferably rows that the fit has not seen.
         y : array-like of shape (n_rows,)
             Labels, of the classes of the fit.
         n_repeats, random_state, sample_weight, max_rows
@@ -183,7 +183,7 @@ class ClassPredictions(Contributing, Leaving, AnyTable, ClassifierMixin, BaseEst
         Returns
         -------
         PermutationImportances
-            ``.error`` is the log loss of the rows as they are; ``.columns`` and ``.groups`` (all columns of a group
+            ``.error`` is the log loss without shuffling; ``.columns`` and ``.groups`` (all columns of a group
             shuffled together) have names, mean and std of its rise over the repeats.
 
         Examples

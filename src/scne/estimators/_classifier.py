@@ -46,22 +46,23 @@ class SCNEClassifier(ClassPredictions):
     Parameters
     ----------
     estimator : SCNRegressor or RVFLRegressor, default=None
-        The base model; None is ``SCNRegressor.tuned(effort)``, which holds out 15 % of the rows. One that holds out
-        none (and fewer than 40 different rows) leaves probabilities to the rows of the fit itself, which know too
-        little doubt: they are then drawn towards a map of moderate slope, and are less to be trusted. Pass X_val, or a
+        The base model; None is ``SCNRegressor.tuned(effort)``, which holds out 15 % of the rows. If it holds out no
+        rows (or fewer than 40 different ones), probabilities are calibrated on the training rows, on which the model is
+        overconfident: they are then shrunk towards a map of moderate slope, and are less reliable. Pass X_val, or a
         `validation_fraction`. Its targets are the indicators: target_scaling="standard" lets rare classes count as much
         as others when nodes are searched.
     effort, groups, n_estimators, networks, sources_per_node, trend, solver, decorrelation, ridge : see `SCNERegressor`
         lambda and the ridge are chosen by squared error, as there. A single network is n_estimators=1. With a
-        matrix-free solver no row is judged by weights that have not seen it (see `estimator`), unless X_val is given.
+        matrix-free solver no row is evaluated with weights that have not seen it (see `estimator`), unless X_val is
+        given.
     member_weights, max_iter, tol : see `SCNERegressor`
     class_weight : dict, "balanced" or None, default=None
-        What a row counts, by its label, beside its sample weight; "balanced" makes all classes count the same.
-        Weights of classes set proportions: the sum of all weights stays what it is without them. Probabilities are
+        The weight of a row by its label, multiplied by its sample weight; "balanced" gives all classes the same total
+        weight. Class weights set proportions: the sum of all weights stays what it is without them. Probabilities are
         then those of rows that come in these proportions.
     device : str or None, default=None
-        Where the work is done, as for `SCNERegressor`: "cuda", "auto", "cpu", or None, which is where X lives. The map
-        to probabilities is fitted on the processor, and applied where the outputs are.
+        Where computations run, as for `SCNERegressor`: "cuda", "auto", "cpu", or None, which follows X. The map to
+        probabilities is fitted on the CPU, and applied where the outputs are.
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -77,12 +78,12 @@ class SCNEClassifier(ClassPredictions):
         Accuracy and log loss on held-out rows; None without such rows, and once later rows or nodes have come.
     feature_importances_ : ndarray of shape (n_features_in_,)
     class_weights_ : ndarray of shape (n_classes,)
-        What a row of each class counts, times its sample weight.
+        The weight of a row of each class, times its sample weight.
 
     Notes
     -----
-    docs/classification.md has accuracy and log loss beside those of other classifiers, and how far probabilities can be
-    trusted.
+    docs/classification.md compares accuracy and log loss with other classifiers, and shows how reliable the
+    probabilities are.
 
     Examples
     --------
@@ -166,20 +167,20 @@ class SCNEClassifier(ClassPredictions):
         checkpoint: "str | os.PathLike[str] | Checkpoint | None" = None,
         client: "Client | None" = None,
     ) -> Self:
-        """Fit a regressor to indicators of the classes, then probabilities to what it says of held-out rows.
+        """Fit a regressor to indicators of the classes, then calibrate probabilities on held-out rows.
 
         Parameters
         ----------
         X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or rows in files
-            What `scne.open_rows` returns is read as a stream, and names its own target: a column of text, of true and
+            Rows from `scne.open_rows` are streamed, and include the target: a column of text, of true and
             false, or of whole numbers, with up to 1,000 different labels. One pass over that column counts them.
         y : array-like of shape (n_rows,)
-            Labels: numbers or text, of two classes or more. Tensors of labels and weights are brought to this process;
+            Labels: numbers or text, of two classes or more. Tensors of labels and weights are copied to this process;
             a Dask collection stays where it is.
         sample_weight : array-like of shape (n_rows,), optional
             Only their ratios matter; see `SCNERegressor.fit`.
         X_val, y_val : array-like, optional
-            Validation rows of your own, as in `SCNERegressor.fit`, on which probabilities are fitted too.
+            Your own validation rows, as in `SCNERegressor.fit`; probabilities are calibrated on them too.
         checkpoint : path, optional
             Folder that keeps the fit's progress; see `SCNERegressor.fit`.
         client : distributed.Client, optional
@@ -234,7 +235,7 @@ class SCNEClassifier(ClassPredictions):
         *,
         forgetting: float = 1.0,
     ) -> Self:
-        """Learn from more rows, without those of the fit.
+        """Update the model with more rows, without the training rows.
 
         The first call on an unfitted model is a `fit`. Later ones leave the hidden layers, the weights of the classes
         and the map to probabilities as they are, and solve the output weights on the sums of all rows so far; see
@@ -284,16 +285,16 @@ class SCNEClassifier(ClassPredictions):
         return self
 
     def add_nodes(self, n: int, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow every network by up to n hidden nodes, then solve the output weights on the rows that are given.
+        """Grow every network by up to n hidden nodes, then solve the output weights on the given rows.
 
-        The map to probabilities stays as the fit made it; see `SCNERegressor.add_nodes` for all else.
+        The map to probabilities does not change; see `SCNERegressor.add_nodes` for everything else.
 
         Parameters
         ----------
         n : int
             Nodes for each network.
         X : array-like, data frame or tensor of shape (n_rows, n_columns), Dask array or data frame, or rows in files
-            All rows that the model is to know afterwards.
+            All rows for the updated model.
         y : array-like of shape (n_rows,)
             Labels, of the classes of the fit.
         sample_weight : array-like of shape (n_rows,), optional
@@ -320,7 +321,7 @@ class SCNEClassifier(ClassPredictions):
         return KnownClasses(self.classes_, by_class, scale, self._label_column())
 
     def _map_of_seen(self, given: GivenRows) -> ProbabilityMap:
-        """The map from rows of the fit itself, where none were held out."""
+        """The map from the training rows, where none were held out."""
         rows = later_rows(self.regressor_, given, _MOST_SEEN_ROWS, 0, UNIT_SCALE).sample()
         outputs = to_numpy(self._outputs(rows.inputs))
         if not np.isfinite(outputs).all():
@@ -332,14 +333,14 @@ class SCNEClassifier(ClassPredictions):
         return fit_map(outputs, codes_of_targets(rows.targets), rows.weights, seen=True)
 
     def summary(self) -> str:
-        """What the classifier is, and what the fit of its regressor chose and why, in one paragraph.
+        """Describe the classifier, and what the fit of its regressor chose and why, in one paragraph.
 
         Examples
         --------
         >>> from sklearn.datasets import load_iris
         >>> from scne import SCNEClassifier
-        >>> SCNEClassifier(random_state=0).fit(*load_iris(return_X_y=True)).summary()[:96]
-        'This SCNEClassifier tells 3 classes apart; its probabilities rest on 22 rows that were held out.'
+        >>> SCNEClassifier(random_state=0).fit(*load_iris(return_X_y=True)).summary()[:108]
+        'This SCNEClassifier distinguishes 3 classes; its probabilities are calibrated on 22 rows that were held out.'
         """
         check_is_fitted(self)
         n_rows = self.probability_map_.n_rows

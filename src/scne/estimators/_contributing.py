@@ -33,7 +33,7 @@ class Contributing:
         tolerance: float = 1e-10,
         random_state: RandomState = 0,
     ) -> "Contributions":
-        """What each column or source adds to every prediction, beside the mean prediction of a background.
+        """What each column or source adds to every prediction, relative to the mean prediction of a background.
 
         With v(S) the mean output of rows that have the columns of S from the row x that is explained, and the others
         from a row of the background, the term of a player j (a column or a source) is its Shapley value
@@ -42,28 +42,30 @@ class Contributing:
 
         computed from every node's own players and not sampled. Terms add up to the prediction minus the background's
         mean. With `interactions` there is a term for every set T of players,
-        ``f_T(x) = sum over S in T of (-1)^(|T| - |S|) v(S)``: what T says together beyond its parts.
+        ``f_T(x) = sum over S in T of (-1)^(|T| - |S|) v(S)``: the joint effect of T beyond its parts.
         docs/mathematics.md has the proofs.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, rows in files, or a path
-            Rows in files are read as a stream: memory holds their terms. Those of a Dask collection are computed where
+            Rows in files are streamed: memory holds their terms alone. Those of a Dask collection are computed where
             its parts lie, once they are asked for.
         background : as X but for Dask collections, default=None
-            Rows that predictions are compared with, such as those of the fit, which a model does not keep. None takes
-            X itself; a single row has nothing to be compared with then, and nothing is drawn from a Dask collection.
+            Rows to compare predictions with, such as the training rows, which a model does not store. None uses X
+            itself, which must then have more than one row and not be a Dask collection.
         by : "columns", "sources" or a mapping of names to columns, default="columns"
-            Who shares a prediction. A text or a date is one column, whatever it was encoded to; the year, month and
+            How a prediction is split. A text or a date is one column, whatever its encoding; the year, month and
             day of one date, which are read together, are one term. "sources" are the groups of the fit; columns in
             none are "other columns". A mapping takes the columns of each source as `groups` does.
         interactions : bool, default=False
             Terms of sets of players. No node may then read more than 10 of them.
         max_background : int or None, default=100
-            Of a larger background so many rows are drawn; None takes all. The time grows in proportion.
+            Largest number of background rows; a larger background is sampled, None uses all rows. The time grows in
+            proportion.
         tolerance : float, default=1e-10
             The largest error of a Shapley value in units of the scaled target, from nodes that read more players than
-            are enumerated (7; 11 without compiled kernels). 1e-3 takes a third of the time. Sums do not depend on it.
+            are enumerated (7; 11 without compiled kernels). 1e-3 takes a third of the time. The sum of the terms does
+            not depend on it.
         random_state : int, RandomState or None, default=0
             Draws the background's rows.
 

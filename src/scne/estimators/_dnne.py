@@ -13,8 +13,8 @@ class DNNERegressor(SCNERegressor):
     """A decorrelated ensemble of random networks (DNNE): the ensemble of `SCNERegressor` on RVFL networks.
 
     Parameters and attributes are those of `SCNERegressor`, with the paper's defaults: one network for each group, no
-    trend. ``estimator=None`` is an ``RVFLRegressor`` without direct links, and there are 6 networks where there are no
-    groups: nodes that are drawn know no `effort`. lambda is the SCNE paper's: the public DNNE code of 2014 doubles it,
+    trend. ``estimator=None`` is an ``RVFLRegressor`` without direct links, and there are 6 networks if there are no
+    groups: random nodes have no `effort`. lambda is the SCNE paper's: the public DNNE code of 2014 doubles it,
     so its 0.55 is 1.1 here.
 
     Examples

@@ -57,18 +57,18 @@ class LearningRegressor(FittedRegressor):
     def partial_fit(
         self, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, forgetting: float = 1.0
     ) -> Self:
-        """Learn from more rows, without those of the fit.
+        """Update the model with more rows, without the training rows.
 
         The first call on an unfitted model is a `fit`. Later ones leave the hidden layers, the scalings, lambda and
         the ridges (in absolute numbers) as they are, add the sums of the new rows to the Gram system, and solve the
         output weights again. The result is that of one system of all rows with the same hidden layers, whatever the
-        batches were: the sums agree to rounding, and with a ridge that is not tiny predictions do to nine digits.
+        batches were: the sums agree up to rounding, and predictions to nine digits unless the ridge is tiny.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, or rows in files
-            With the columns of the first call. One row is enough, but for the first call. Files can follow a first
-            call on files, and their columns become numbers as they did there.
+            With the columns of the first call. One row is enough, except in the first call. Files can follow a first
+            call on files, and are encoded as there.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         sample_weight : array-like of shape (n_rows,), optional
             On the scale of the first call: equal weights are equal shares in all calls, and multiplying those of all
@@ -85,7 +85,7 @@ class LearningRegressor(FittedRegressor):
         Notes
         -----
         Pass rows that are new: before they are added, the model's errors on them join those from which intervals come
-        (`calibration_`). docs/streaming.md says what stays as the first call found it. A call that fails leaves the
+        (`calibration_`). docs/streaming.md lists what the first call fixes. A call that fails leaves the
         model as it was.
 
         Examples
@@ -114,24 +114,23 @@ class LearningRegressor(FittedRegressor):
         return self
 
     def add_nodes(self, n: int, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow every network by up to n hidden nodes, then solve the output weights on the rows that are given.
+        """Grow every network by up to n hidden nodes, then solve the output weights on the given rows.
 
         The search is that of `fit` (SC-III), continued: pools of candidates, the supervisory inequality and the
-        criterion are the base model's, and with the rows and the seed of the fit a network gets the nodes that a
-        larger `max_hidden` would have given it (unless it holds out rows, or was tuned). The networks of an ensemble
-        take turns, n nodes each: a network is grown against what the mean of all networks leaves of the target, with
-        its own nodes free to be weighted anew and the new nodes of the networks before it counted in. New nodes of
-        RVFL networks are drawn at random, as the others were. New nodes are not tuned, and present ones stay as they
-        are.
+        criterion are the base model's, and with the rows and the seed of the fit a network gets the nodes that a larger
+        `max_hidden` would have given it (unless it holds out rows, or was tuned). The networks of an ensemble take
+        turns, n nodes each: a network is fitted to the residual of the ensemble, where its own nodes can be reweighted
+        and the new nodes of the networks before it are included. New nodes of RVFL networks are drawn at random, as the
+        others were. New nodes are not tuned, and existing nodes do not change.
 
         Parameters
         ----------
         n : int
-            Nodes for each network. It gets fewer when its search stops before (see `stop_reason_`, or the `search` of
+            Nodes for each network. It gets fewer if its search stops earlier (see `stop_reason_`, or the `search` of
             an ensemble's members).
         X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, or rows in files
-            All rows that the model is to know afterwards: no sums of older ones with the new nodes exist, so what
-            they had taught the output weights is gone. Usually the rows of the fit, or a store of recent rows.
+            All rows for the updated model: there are no sums of older rows with the new nodes, so older rows no longer
+            influence the output weights. Usually the rows of the fit, or a store of recent rows.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         sample_weight : array-like of shape (n_rows,), optional
             As in `fit`. Their scale is the model's from now on.
@@ -144,7 +143,7 @@ class LearningRegressor(FittedRegressor):
         -----
         lambda, the ridges, the scalings and the trend stay. A base model with a `validation_fraction` holds out rows of
         these, out of the search and for `calibration_`; without one intervals wait for a `partial_fit`. With ridge 0
-        what the weights minimise, Eq. (20) summed over the networks, does not rise on these rows.
+        the objective of the weights, Eq. (20) summed over the networks, does not increase on these rows.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Fitted models that leave the process, as a file, or as source or a graph that runs without scne."""
+"""Saving and exporting fitted models: a file, or source or a graph that runs without scne."""
 
 import os
 from abc import abstractmethod
@@ -22,7 +22,7 @@ class Leaving:
         Parameters
         ----------
         path : str or path-like
-            Usually ends in ``.scne``; what was there is replaced, by the whole new file or not at all.
+            Usually ends in ``.scne``; an existing file is replaced, completely or not at all.
         with_system : bool, default=False
             Of an ensemble also save the Gram matrix of all L nodes, 8 L^2 bytes, so that the loaded one can be
             `reweighted`.
@@ -52,8 +52,8 @@ class Leaving:
         ----------
         form : {"onnx", "c", "python"}
             "onnx" is for runtimes of ONNX (``pip install scne[onnx]``): everything that `predict` does is in the graph,
-            in double precision. "c" is one C99 header for the smallest devices, which needs math.h alone and allocates
-            nothing. "python" is one file that needs the standard library alone.
+            in double precision. "c" is one C99 header for the smallest devices, which only needs math.h and allocates
+            no memory. "python" is one file that only needs the standard library.
         path : str or path-like, optional
             Where to write it, usually ``.onnx``, ``.h`` or ``.py``.
         dtype : {"float64", "float32"}, default="float64"

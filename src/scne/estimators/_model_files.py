@@ -88,8 +88,8 @@ def save_model(model: Any, path: str | os.PathLike[str], *, with_system: bool = 
 def load_model(path: str | os.PathLike[str]) -> Any:
     """Load a model that `save_model` wrote. No code from the file is run, whoever made it.
 
-    Whatever the file holds, loading ends with a model or an error. It takes at most 256 MB beyond the file's size, and
-    for a file that is not a model at most two seconds. All numbers are checked before they are used.
+    Whatever the file holds, loading ends with a model or an error. It takes at most 256 MB more than the file's size,
+    and at most two seconds for a file that is not a model. All numbers are checked before they are used.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        When there is no such file, when it is damaged, of another program, or of a newer format.
+        If the file does not exist, is damaged, comes from another program, or has a newer format.
     """
     return read_content(path, from_content)
 

@@ -51,7 +51,7 @@ class GroupSummary:
 
 @dataclass(frozen=True)
 class ModelSummary:
-    """What a fitted model is made of. All fields are plain values, so `dataclasses.asdict` gives JSON.
+    """Contents of a fitted model. All fields are plain values, so `dataclasses.asdict` gives JSON.
 
     Attributes
     ----------
@@ -63,9 +63,9 @@ class ModelSummary:
     ridge : tuple of float
         One per network.
     solver : str or None
-        The one that ran, also where "auto" was asked for; None for a single network.
+        The solver that ran, also if it was chosen by "auto"; None for a single network.
     status : str or None
-        How the solve ended, as a sentence.
+        How the solve ended.
     n_iter : int or None
     training_error : float or None
         Of the whole model, in units of the scaled target; None for an RVFL network, which keeps no error.
@@ -113,7 +113,7 @@ class ModelSummary:
 
 
 def describe_model(source: Any) -> ModelSummary:
-    """Say what a model file, or a fitted model, is made of.
+    """Describe the contents of a model file, or of a fitted model.
 
     Parameters
     ----------

@@ -111,24 +111,24 @@ class FittedRegressor(
         checkpoint: "str | os.PathLike[str] | Checkpoint | None" = None,
         client: "Client | None" = None,
     ) -> Self:
-        """Find every network's hidden layer, sum the rows once, and solve for the output weights.
+        """Fit the hidden layer of every network, sum the rows once, and solve for the output weights.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, or rows in files
-            What `scne.open_rows` returns is read as a stream, and names its own target and groups.
+            Rows from `scne.open_rows` are streamed, and include the target and the groups.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         sample_weight : array-like of shape (n_rows,), optional
-            Only their ratios matter. Whole multiples of the smallest one, up to 20 of it, say how often a row was seen:
-            a row of twice that weight counts as two rows. Others say how much a row matters beside the rest, and are
-            given a mean of 1. Rows of weight zero are left out.
+            Only their ratios matter. Whole multiples of the smallest one, up to 20 times it, are repetitions: a row of
+            twice that weight counts as two rows. Other weights are importances, and are scaled to a mean of 1. Rows of
+            weight zero are left out.
         X_val, y_val : array-like, optional
-            Validation rows of your own, instead of a `validation_fraction`: on them each network keeps its best prefix
-            of nodes, and what is "auto" or "judged" is chosen.
+            Your own validation rows, instead of a `validation_fraction`: they determine the best prefix of nodes of
+            each network, and everything that is "auto" or "judged".
         checkpoint : path, optional
-            Folder that keeps the fit's progress: a new or empty one, or that of the same fit. A fit that was killed
-            resumes from there when it is started again with the same settings and data, and ends with the same bits; a
-            finished one removes it. Needs a whole number as `random_state`.
+            Folder for the progress of the fit: a new or empty one, or that of the same fit. A fit that was killed
+            resumes from there when it is started again with the same settings and data, and gives the same bits; a
+            finished fit removes it. Needs a whole number as `random_state`.
         client : distributed.Client, optional
             The Dask cluster to fit on. Rows stay where they are and only sums travel; files are read by the workers,
             which must see them under the same names. None uses Dask's own default for Dask collections.
@@ -211,16 +211,16 @@ class FittedRegressor(
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, rows in files, or a path
-            A file, or a folder of files, is read as those of the fit were, by the names of the columns.
+            A file, or a folder of files, is read like those of the fit, by the names of the columns.
         interval : float in (0, 1), several of them, or None, default=None
-            Also give an interval around every prediction that a share of `interval` of new rows lie in, each output
-            for itself. It rests on rows that the fit held out (X_val, or `validation_fraction`), by split conformal
-            prediction: right for any noise, as long as new rows come from where those came from. It is wider where the
-            errors of such rows were larger, as far as they tell. Several levels, such as ``[0.5, 0.9]``, are intervals
-            within each other, and cost one prediction.
+            Also return an interval around every prediction that covers a share of `interval` of new rows, separately
+            for each output. It is computed from held-out rows (X_val, or `validation_fraction`), by split conformal
+            prediction: valid for any noise, as long as new rows have the same distribution. It is wider where the
+            held-out errors were larger. Several levels, such as ``[0.5, 0.9]``, are nested intervals, and cost one
+            prediction.
         bounds : tuple of two floats or None, optional
-            The least and the largest value that y can have, beyond which no interval reaches: ``(0, None)`` for what is
-            never negative. The prediction itself stays as it is.
+            The smallest and the largest value that y can have; intervals are clipped to them: ``(0, None)`` for a
+            target that is never negative. The prediction itself is not changed.
 
         Returns
         -------
@@ -263,16 +263,16 @@ class FittedRegressor(
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """The share of each column in what moves the output, shape (n_features_in_,): they sum to 1, or are all zero.
+        """Share of each column in the variance of the output, shape (n_features_in_,): they sum to 1, or are all zero.
 
-        The total effect (total Sobol index, unnormalised) of a column is the variance that the output has left when all
-        other columns are held; here it is divided by the sum of all. It belongs to the fitted function alone, needs no
-        rows and comes out the same from a model file. Columns are taken as independent of each other, with the mean,
-        deviation and range that their scaling knows ("0-1" and "min-max" know the range alone, and stand for uniform
-        columns). scaling="none" knows nothing: columns are then standard normal, whatever their units (with a linear
-        trend beside the networks, uniform over the range that the trend has seen). A text or a date counts with all
-        that it was encoded to, several outputs by their scaled variance. Where columns depend on each other strongly,
-        or to know what a column is worth in terms of the error, use `permutation_importances`.
+        The total effect (total Sobol index, unnormalised) of a column is the variance that remains in the output when
+        all other columns are fixed; here it is divided by the sum over columns. It depends only on the fitted function,
+        needs no rows and is the same for a model loaded from a file. Columns are taken as independent of each other,
+        with the mean, deviation and range that their scaling knows ("0-1" and "min-max" only store the range, and stand
+        for uniform columns). scaling="none" stores nothing: columns are then standard normal, whatever their units
+        (with a linear trend beside the networks, uniform over the range that the trend has seen). A text or a date
+        counts with all of its encoded columns, several outputs by their scaled variance. If columns depend on each
+        other strongly, or to measure importance by the error, use `permutation_importances`.
         """
         check_is_fitted(self)
         return column_shares(self.fitted_, self._template().scaling)
@@ -287,19 +287,19 @@ class FittedRegressor(
         sample_weight: ArrayLike | None = None,
         max_rows: int | None = 100_000,
     ) -> PermutationImportances:
-        """What the root mean squared error rises by, in units of y, when columns are shuffled.
+        """Increase of the root mean squared error, in units of y, when columns are shuffled.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_columns), or rows in files with their target
-            Best of rows that the fit has not seen.
+            Preferably rows that the fit has not seen.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         n_repeats : int, default=5
             How often each column, and each group of columns, is shuffled.
         random_state : int, RandomState or None, default=None
         sample_weight : array-like of shape (n_rows,), optional
         max_rows : int or None, default=100_000
-            Of more rows so many are drawn; None takes all.
+            Largest number of rows; more are sampled, None uses all.
 
         Returns
         -------
@@ -324,7 +324,7 @@ class FittedRegressor(
         return permutation_importances(self.fitted_, rows, n_repeats, generator, check_threads(self.n_jobs))
 
     def summary(self) -> str:
-        """What the fit chose and why, and what error to expect, in one paragraph.
+        """Describe what the fit chose and why, and the error to expect, in one paragraph.
 
         Examples
         --------

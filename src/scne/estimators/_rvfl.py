@@ -24,11 +24,11 @@ class RVFLRegressor(NetworkRegressor):
     ridge : float, default=1e-6
         Added to the diagonal of H'H. Zero gives the pseudo-inverse of H (see `SCNRegressor`).
     scaling : {"0-1", "min-max", "standard", "none"}, default="0-1"
-        How inputs are scaled inside, and whether they are limited to the range seen in fit (see `SCNRegressor`).
+        How inputs are scaled internally, and whether they are clipped to the range seen in fit (see `SCNRegressor`).
     target_scaling : {"0-1", "standard", "none"}, default="standard"
-        How targets are scaled inside. Predictions have y's own units.
+        How targets are scaled internally. Predictions are in the units of y.
     device : str or None, default=None
-        Where the work is done: "cuda", "auto", "cpu", or None, which is where X lives (see `SCNRegressor`).
+        Where computations run: "cuda", "auto", "cpu", or None, which follows X (see `SCNRegressor`).
     precision : {"auto", "float32", "tf32", "float64"}, default="auto"
         Of the sums on a device (see `SCNRegressor`).
     n_jobs : int or None, default=None

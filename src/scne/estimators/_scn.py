@@ -45,16 +45,17 @@ class SCNRegressor(NetworkRegressor):
     Parameters
     ----------
     max_hidden : int, default=100
-        The most hidden nodes (L_max).
+        Largest number of hidden nodes (L_max).
     tol : float, default=1e-4
         Stop when the training error is this small (tau), in units of the scaled target.
     n_candidates : int, default=100
         Candidates per pool (T_max).
     batch_size : int, default=1
-        Nodes that one pool may give (n_B). A fresh pool for every node finds better ones; larger batches are faster.
+        Number of nodes taken from one pool (n_B). A fresh pool for every node finds better ones; larger batches are
+        faster.
     pool : {"uniform", "sparse"}, default="uniform"
-        "uniform" draws weights and biases from [-Y, Y], as in the paper. "sparse" lets every candidate look at a few
-        columns (1, 2, 3, 4, 8, 16 or all), with weights of length Y and a row of the data on its centre; candidates are
+        "uniform" draws weights and biases from [-Y, Y], as in the paper. "sparse" lets every candidate use a few
+        columns (1, 2, 3, 4, 8, 16 or all), with weights of length Y, centred on a row of the data; candidates are
         compared on 2,000 rows of the search.
     scopes : sequence of float
         Half widths Y of the intervals [-Y, Y] from which weights and biases are drawn.
@@ -66,48 +67,47 @@ class SCNRegressor(NetworkRegressor):
         are solved again, "paper" is (e'h)^2 / h'h, a lower bound of that.
     scope_search : {"together", "first"}, default="together"
         "together" draws every pool from all scopes. "first" takes the first scope that has an admissible candidate, as
-        in the paper; on smooth low-dimensional data it can add narrow-scope nodes that are all but linear, for ever.
+        in the paper; on smooth low-dimensional data it can keep adding narrow-scope nodes that are nearly linear.
     ridge : float, default=1e-6
         r_m of Remark 2, added to the diagonal of H'H, in the search and in the output weights. Zero gives the
-        pseudo-inverse of H, from the rows, at the cost of one more pass over them. Where sums over rows are all there
-        is (`partial_fit`, a device, more than about 7,900 nodes), it is that of H'H, which sees half of the digits of
-        H; `fitted_.solved.solution.message` says how many directions were left out. The base model of an ensemble uses
-        the ridge in its search alone, for the residual that candidates are to explain and the gain of the orthogonal
-        criterion; the ensemble's own ridge solves the output weights.
+        pseudo-inverse of H, from the rows, at the cost of one more pass over them. If only sums over rows are available
+        (`partial_fit`, a device, more than about 7,900 nodes), it is that of H'H, which keeps half of the digits of H;
+        `fitted_.solved.solution.message` says how many directions were left out. The base model of an ensemble uses the
+        ridge only in its search, for the residual that candidates must explain and the gain of the orthogonal
+        criterion; the output weights use the ensemble's own ridge.
     scaling : {"0-1", "min-max", "standard", "ramps", "chosen ramps", "none"}, default="0-1"
-        How inputs are scaled inside. "0-1", "standard" and ramps limit every column to the range seen in fit, in
-        predictions too: nothing is known beyond it, and an outlier there would otherwise throw the prediction
-        anywhere. "min-max" is "0-1" without that limit, as in the paper. "ramps" is "standard", with each column
-        followed by 8 pieces of it between its quantiles (12 from 12,000 rows on, and fewer of many columns), so that a
-        node may bend anywhere along a column; and it reads columns of a data frame or of files that are called `year`,
-        `month` and `day` (or the same after a common beginning, as the parts of a date column are) as one date, of
-        which nodes see the season and the day of the week, not the year. With "chosen ramps", tuning and 2,000 rows or
-        more, the first networks of an ensemble differ: one as above, one whose tuning sees the pieces of a column
-        without their correlations, one with 32 pieces of a column (512 in all) and one with 4. The held-out rows say
-        which is best by itself, and the others are of its kind.
+        How inputs are scaled internally. "0-1", "standard" and ramps clip every column to the range seen in fit, in
+        predictions too: nothing is known beyond it, and an outlier could otherwise lead to any prediction. "min-max" is
+        "0-1" without clipping, as in the paper. "ramps" is "standard", with each column followed by 8 pieces of it
+        between its quantiles (12 from 12,000 rows on, and fewer of many columns), so that a node may bend anywhere
+        along a column; and it reads columns of a data frame or of files named `year`, `month` and `day` (also with a
+        common prefix, as for the parts of a date column) as one date, of which nodes see the season and the day of the
+        week, not the year. With "chosen ramps", tuning and 2,000 rows or more, the first networks of an ensemble
+        differ: one as above, one whose tuning sees the pieces of a column decorrelated, one with 32 pieces of a column
+        (512 in all) and one with 4. The held-out rows decide which is best by itself, and the others are of its kind.
     target_scaling : {"0-1", "standard", "none"}, default="standard"
-        How targets are scaled inside. Predictions have y's own units.
+        How targets are scaled internally. Predictions are in the units of y.
     validation_fraction : float or None, default=None
-        Share of the rows to hold out of the search; the prefix of nodes with the least error on them is
-        kept, and the output weights are then solved on all rows. Not used when `fit` is given X_val.
+        Share of the rows to hold out from the search; the prefix of nodes with the lowest error on them
+        is kept, and the output weights are then solved on all rows. Not used when `fit` is given X_val.
     search_rows : int or None, default=100_000
         Rows on which networks are searched, drawn uniformly with the seed when there are more; None is all rows. The
         output weights are always solved on all of them.
     tuning_epochs : float, default=0
         Rounds over the rows of the search in which all nodes are moved together by gradient steps, after the search;
-        few rows get more rounds (200 steps for each that is asked for, and no more than one for two rows) and at most
-        one node per four rows; fewer than 100 are not tuned on, and on fewer than 2,000 the networks of an ensemble are
-        tuned again on all rows once lambda and the ridge are chosen, from 10 rounds on. A node keeps its columns.
-        0 leaves the nodes where the search found them. With tuning, held-out rows serve to choose lambda and the ridge
-        of an ensemble, not a prefix of the nodes.
+        few rows get more rounds (200 steps for each requested round, but at most one step for every two rows) and at
+        most one node per four rows; with fewer than 100 rows there is no tuning, and with fewer than 2,000 the networks
+        of an ensemble are tuned again on all rows once lambda and the ridge are chosen, from 10 rounds on. A node keeps
+        its columns. 0 leaves the nodes as the search found them. With tuning, held-out rows are used to choose lambda
+        and the ridge of an ensemble, not a prefix of the nodes.
     device : str or None, default=None
-        Where the work is done: "cuda" or "cuda:1" on an NVIDIA GPU through PyTorch (``pip install scne[gpu]``), "auto"
-        on one where there is one, "cpu" on the processor. None works where X lives: tensors of PyTorch and arrays of
-        CuPy stay on their device, everything else is the processor's.
+        Where computations run: "cuda" or "cuda:1" on an NVIDIA GPU through PyTorch (``pip install scne[gpu]``), "auto"
+        on a GPU if there is one, "cpu" on the CPU. None follows X: PyTorch tensors and CuPy arrays stay on their
+        device, everything else runs on the CPU.
     precision : {"auto", "float32", "tf32", "float64"}, default="auto"
-        In which candidates are compared: on the processor "auto" is float32 from 5,000 rows on and float64 below, on a
-        device float32. Output weights and predictions are float64, unless a device sums in "float32" or "tf32", whose
-        factors have 11 bits: faster on many GPUs, and no ridge is chosen so small that it would show.
+        Precision in which candidates are compared: on the CPU "auto" is float32 from 5,000 rows on and float64 below,
+        on a device float32. Output weights and predictions are float64, unless a device sums in "float32" or "tf32",
+        whose factors have 11 bits: faster on many GPUs, and ridges so small that rounding would matter are not chosen.
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it, to the last bit.
     random_state : int, RandomState or None, default=None
@@ -128,7 +128,7 @@ class SCNRegressor(NetworkRegressor):
         Training error after each node that was built, in units of the scaled target.
     validation_curve_ : ndarray or None
     stop_reason_ : str
-        Why building stopped, as a sentence.
+        Why building stopped.
 
     Examples
     --------
@@ -191,8 +191,8 @@ class SCNRegressor(NetworkRegressor):
     def tuned(cls, effort: int = DEFAULT_EFFORT, **settings: Any) -> Self:
         """A network of the default ensemble: sparse nodes on ramps, tuned together after the search.
 
-        `effort`, from 1 to 5, is that of the ensemble, and sets `max_hidden` and `tuning_epochs` (docs/effort.md).
-        Further settings override. docs/accuracy.md says what each of these is worth.
+        `effort`, from 1 to 5, is the same as for the ensemble, and sets `max_hidden` and `tuning_epochs`
+        (docs/effort.md). Further settings override. docs/accuracy.md measures what each of these contributes.
 
         Examples
         --------

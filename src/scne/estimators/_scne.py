@@ -51,7 +51,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     hidden layers are found one by one. The output weights then minimise, for every member m,
     ``|H_m b_m - y|^2 - lambda |H_m b_m - (1/M) sum_q H_q b_q|^2`` (Eq. (20)), a single linear system
     ``A(lambda) B = H'y`` with ``A = c1 (D + R) + c2 (G - D)``, G = H'H, D its diagonal blocks and R the ridges.
-    lambda is the road from a plain average of independent networks (0) to one joint ridge regression on all nodes
+    lambda is the path from a plain average of independent networks (0) to one joint ridge regression on all nodes
     (M/(M-1)).
 
     Parameters
@@ -62,58 +62,58 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         and `scope` may be mappings from the groups' names as well. Its device, n_jobs and random_state are not used:
         the ensemble has its own.
     effort : {1, 2, 3, 4, 5}, default=3
-        What `estimator` and `n_estimators` stand for where they are None: how many networks, of how many nodes, tuned
-        for how long (docs/effort.md). A base model sets its own nodes and tuning: beside one, effort must be 3.
+        The meaning of `estimator` and `n_estimators` when they are None: how many networks, of how many nodes, tuned
+        for how long (docs/effort.md). A base model sets its own nodes and tuning: with one, effort must be 3.
     groups : mapping of name to columns, list of column lists, or None, default=None
-        Which columns belong together, by name, pattern (``"gas_*"``), position or slice; groups may overlap. What they
-        do, `networks` says. Of rows in files `scne.open_rows` knows the groups.
+        Which columns belong together, by name, pattern (``"gas_*"``), position or slice; groups may overlap. `networks`
+        determines their use. For rows in files, pass groups to `scne.open_rows`.
     n_estimators : int or None, default=None
-        Networks, unless there is one for each group; None is as many as `effort` says. The default base model tries
-        networks of several kinds; those that are much worse than the others are left out where held-out rows prefer it.
+        Number of networks, unless there is one for each group; None takes it from `effort`. The default base model
+        tries networks of several kinds; those that are much worse than the others are left out if that lowers the
+        held-out error.
     networks : {"across", "per group"}, default="across"
-        With groups: "per group" gives every group a network of its own, as in the paper; of columns in no group, which
-        no network sees then, a warning tells. "across" gives `n_estimators` networks that look at all columns, those in
-        no group as well; the groups then name what `permutation_importances` tells apart. A sum of
-        networks on separate groups cannot see that one group matters more when another has a certain value; networks
-        across the groups can.
+        With groups: "per group" gives every group its own network, as in the paper; a warning names columns in no
+        group, which no network sees. "across" gives `n_estimators` networks that see all columns, including those in no
+        group; the groups are then the units of `permutation_importances`. A sum of networks on separate groups cannot
+        model interactions between groups; networks across the groups can.
     sources_per_node : int or None, default=None
-        With groups that share no column: of how many of them the columns of a node may be, 1 or 2, say; None is any
-        number. Predictions are then sums of terms of single sources, or of sources and their pairs, which
-        `contributions` tells apart, and takes less time for. docs/contributions.md has what it costs. Columns in no
-        group are one more source.
+        With groups that share no column: the largest number of groups whose columns one node may see, such as 1 or 2;
+        None is any number. Predictions are then sums of terms of single sources, or of sources and their pairs, which
+        `contributions` separates, and computes faster. docs/contributions.md has what it costs. Columns in no group
+        are one more source.
     trend : {"judged", "linear", "none"}, default="judged"
-        What a linear trend, a ridge regression on all columns, has to say. "judged" builds the networks on the target
-        itself and lets the held-out rows tell how much of the output is left to them and how much to the trend.
-        "linear" takes the trend off the target before networks are built, and adds it to their output; so does
-        "judged" where no row is held out. "none", as in the paper, leaves all of the output to the networks; so does
-        "judged" beside another loss than the squared one.
+        The share of a linear trend, a ridge regression on all columns, in the output. "judged" builds the networks on
+        the target itself and lets the held-out rows determine the shares of the networks and of the trend. "linear"
+        subtracts the trend from the target before networks are built, and adds it to their output; so does "judged" if
+        no row is held out. "none", as in the paper, has no trend; nor does "judged" with a loss other than the squared
+        one.
     loss : {"squared", "huber", "robust", "quantile", "poisson", "gamma"} or {"quantile": levels}, default="squared"
-        What the fit makes small (docs/losses.md). "huber" and "robust" are means that gross errors do not move: beyond
-        1.3 deviations an error counts by its size and not its square, or by how dense errors like it are (Wang and Li
-        2017). "quantile" is the median, ``{"quantile": 0.9}`` what nine tenths of y lie below, and
-        ``{"quantile": [0.1, 0.5, 0.9]}`` has an output for each level, which never cross. "poisson" and "gamma" are
+        What the fit minimises (docs/losses.md). "huber" and "robust" are means that resist gross errors: beyond 1.3
+        deviations an error counts by its size and not its square, or is weighted by the density of errors of its size
+        (Wang and Li 2017). "quantile" is the median, ``{"quantile": 0.9}`` the value that nine tenths of y lie below,
+        and ``{"quantile": [0.1, 0.5, 0.9]}`` has an output for each level; they never cross. "poisson" and "gamma" are
         for counts and for amounts: the networks' output is the logarithm of a mean, which is above 0.
     solver : {"auto", "naive", "pinv", "jacobi", "gauss-seidel", "cholesky", "cg", "matrix-free naive", \
             "matrix-free jacobi", "matrix-free gauss-seidel", "matrix-free cg"}, default="auto"
-        "naive" leaves the networks as they are (lambda = 0), "pinv", "jacobi" and "gauss-seidel" are Algorithms 1, 2
+        "naive" averages independent networks (lambda = 0), "pinv", "jacobi" and "gauss-seidel" are Algorithms 1, 2
         and 3; "auto" is "cholesky", or "pinv" when every ridge is zero. The matrix-free ones never form the
         off-diagonal blocks of H'H (docs/mathematics.md, Proposition 9): each iteration reads the rows again instead.
-        They are for very many nodes, with a given decorrelation and ridge.
+        They are for thousands of nodes, with a given decorrelation and ridge.
     decorrelation : "auto" or float in [0, M/(M-1)), default="auto"
-        lambda of the paper; "auto" takes the least error on the held-out rows, or without any the least score of
-        generalised cross-validation. (The DNNE code of 2014 means half of this lambda by the same letter.)
+        lambda of the paper; "auto" minimises the error on the held-out rows or, without any, the score of generalised
+        cross-validation. (The DNNE code of 2014 means half of this lambda by the same letter.)
     ridge : "auto", float, or one float per group, default="auto"
         r_m of Remark 2, added to the diagonal of H_m'H_m. Zero gives pseudo-inverses, as in `SCNRegressor`.
     member_weights : sequence of float, mapping of group name to float, or None, default=None
         a_m of Eq. (10), one for each network, above 0 and of sum 1; None is 1/M. The output is sum_m a_m H_m b_m, and
-        each network is decorrelated from that output. Weights matter most for a small lambda: the end of lambda's
-        range is 1 / (1 - min a_m), short of the joint fit, in which they would not matter at all.
+        each network is decorrelated from that output. Weights matter most for a small lambda: the range of lambda
+        ends at 1 / (1 - min a_m), before the joint fit, where they would not matter at all.
     max_iter : int, default=100
         k_max of the iterative solvers.
     tol : float, default=0.0
         tau: iterations also stop when the ensemble error, in units of the scaled target, is below it.
     device : str or None, default=None
-        Where the work is done: "cuda", "auto", "cpu", or None, which is where X lives (see `SCNRegressor`).
+        Where computations run: "cuda", "auto", "cpu", or None, which follows X (see `SCNRegressor`).
     n_jobs : int or None, default=None
         Threads; None is every core. The model does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -123,7 +123,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     groups_ : dict of str to ndarray
         Column positions of each network.
     column_groups_ : dict of str to ndarray
-        Column positions of each group that was given, by its name.
+        Column positions of each group that was passed, by name.
     members_ : tuple of Member
         Hidden layers and how they were found.
     n_hidden_ : list of int
@@ -140,7 +140,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     trend_ : Trend or None
         The linear part of the output.
     network_share_ : ndarray of shape (n_outputs,)
-        The networks' part of each output: 1, unless the trend was judged to be worth the rest.
+        The networks' share of each output; the rest is the trend's.
     solution_ : Solution
         Status, iterations, histories of the ensemble error and of B, spectral radius.
     choice_ : Choice or None
@@ -150,7 +150,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     system_ : EnsembleSystem
         G, H'y and y'y, from which the weights can be solved again (see `reweighted`).
     held_out_ : HeldOutSums or None
-        The same sums over the rows that were held out to choose on.
+        The same sums over the held-out rows.
     calibration_ : ndarray of shape (m, n_outputs) or None
         Absolute errors on the held-out rows of weights solved without them, in units of y and divided by the scale of
         the row (1 in the mean), ascending; at most 10,000.
@@ -212,11 +212,11 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     def paper(cls, groups: Groups = None, *, max_hidden: int = 100, ridge: Ridge = 0.1, **settings: Any) -> Self:
         """An ensemble with the settings of the paper (sections 2.1, 3.3 and 4.4).
 
-        Networks under the paper's own criterion, searched without a ridge (Eqs. (7) and (8)), every scope tried from
-        the smallest, inputs and target scaled to 0-1, lambda = 0.1, at most 10 sweeps of block Gauss-Seidel. `ridge` is
-        r of Remark 2, with which the ensemble's output weights are solved: section 3.3 shows 0 and 0.1, section 4 names
-        none. Sigmoid nodes, 100 candidates, and the scopes and values of r (of Theorem 1) are the package's own.
-        Further settings override.
+        Networks under the paper's own criterion, searched without a ridge (Eqs. (7) and (8)), scopes tried in ascending
+        order, inputs and target scaled to 0-1, lambda = 0.1, at most 10 sweeps of block Gauss-Seidel. `ridge` is r of
+        Remark 2, used to solve the ensemble's output weights: section 3.3 shows 0 and 0.1, section 4 names none.
+        Sigmoid nodes, 100 candidates, and the scopes and values of r (of Theorem 1) are the package's own. Further
+        settings override.
         """
         defaults: dict[str, Any] = {
             "groups": groups,
@@ -347,8 +347,8 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
     def reweighted(self, **settings: Any) -> Self:
         """A copy of this fitted ensemble whose output weights are solved again, on the same networks and rows.
 
-        Takes any of solver, decorrelation, ridge, member_weights, max_iter and tol. What is "auto" is chosen by
-        generalised cross-validation here, since the rows are gone. This ensemble is left as it is.
+        Takes any of solver, decorrelation, ridge, member_weights, max_iter and tol. "auto" values are chosen by
+        generalised cross-validation here, since the rows are no longer available. This ensemble is not changed.
 
         Examples
         --------

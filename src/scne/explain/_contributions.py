@@ -24,7 +24,7 @@ MOST_PLAYERS_OF_SETS = 10
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """What each term adds to the predictions of some rows.
+    """The contribution of each term to the predictions of some rows.
 
     ``base_value + values.sum(axis=1)`` is the prediction, to rounding.
 

@@ -11,7 +11,7 @@ from scne.ncl import leave_one_out
 
 @dataclass(frozen=True, eq=False)
 class GroupImportances:
-    """How an ensemble's root mean squared error rises, in units of y, when one of its networks is left out.
+    """Increase of an ensemble's root mean squared error, in units of y, when one of its networks is left out.
 
     Attributes
     ----------

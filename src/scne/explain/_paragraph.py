@@ -44,7 +44,7 @@ class Described:
 
 def paragraph(model: FittedNetworks, about: Described) -> str:
     """The sentences that apply to a fitted network or ensemble."""
-    parts = (_rows, _networks, _stops, _road, _choice, _trend, _errors, _intervals, _members, _columns, _solver)
+    parts = (_rows, _networks, _stops, _lambda, _choice, _trend, _errors, _intervals, _members, _columns, _solver)
     return " ".join(sentence for part in parts if (sentence := part(model, about)))
 
 
@@ -93,7 +93,7 @@ def _stops(model: FittedNetworks, about: Described) -> str:
     return f"{words}.{tuned}"
 
 
-def _road(model: FittedNetworks, about: Described) -> str:
+def _lambda(model: FittedNetworks, about: Described) -> str:
     if not about.ensemble:
         return ""
     ridges = sorted({float(ridge) for ridge in model.solved.ridge})

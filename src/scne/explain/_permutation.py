@@ -26,7 +26,7 @@ class Measure(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ErrorRises:
-    """How the root mean squared error rose, in units of y, or the log loss, each time that some columns were shuffled.
+    """Increase of the root mean squared error, in units of y, or of the log loss, in each shuffle.
 
     Attributes
     ----------
@@ -53,12 +53,12 @@ class ErrorRises:
 
 @dataclass(frozen=True, eq=False)
 class PermutationImportances:
-    """What a model's error rises by when columns, or groups of columns, are shuffled.
+    """Increase of a model's error when columns, or groups of columns, are shuffled.
 
     Attributes
     ----------
     error : float, or ndarray of shape (n_outputs,) as y was
-        Root mean squared error on the rows as they are, in units of y; of a classifier the log loss.
+        Root mean squared error without shuffling, in units of y; for a classifier the log loss.
     columns : ErrorRises
         Each column of the input by itself; for a model fitted on files the columns of the files.
     groups : ErrorRises

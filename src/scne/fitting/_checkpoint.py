@@ -221,7 +221,7 @@ def keeping(checkpoint: Any) -> Iterator[Checkpoint | None]:
 def _cleared_by_mistakes(kept: Checkpoint) -> Iterator[None]:
     """Keep nothing of a fit that fails for what was asked of it.
 
-    Once that is mended it is another fit, and what this one kept would only stand in its way. Anything else that
+    Once that is fixed it is another fit, and what this one kept would only stand in its way. Anything else that
     ends a fit (a kill, a full disk, a lost cluster) is no reason to lose its progress.
     """
     try:

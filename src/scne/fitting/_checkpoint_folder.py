@@ -99,7 +99,7 @@ class CheckpointFolder:
             self.release()
 
     def _opened(self, identity: Mapping[str, Any]) -> bool:
-        """Whether the folder is ours now; not if it was made, replaced or removed at this very moment."""
+        """Whether the folder is ours now; not if it was made, replaced or removed just now."""
         sweep_leftovers(Path(os.path.abspath(self.path)))
         if not os.path.lexists(self.path):
             return self._make(identity)
@@ -168,7 +168,7 @@ class CheckpointFolder:
         if manifest is None:
             raise self._refusal(
                 f"whose {CHECKPOINT_MANIFEST!r} is damaged or of another version of scne; delete the folder to start "
-                "anew, or use another one"
+                "over, or use another one"
             )
         return manifest
 

@@ -174,7 +174,7 @@ _WIDEST = 1e307
 
 
 def refuse_unfit_arrays(name: str, values: object) -> None:
-    """Refuse what NumPy turns into numbers without a word: values under a mask, and dates and times.
+    """Refuse what NumPy silently turns into numbers: values under a mask, and dates and times.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def refuse_unfit_arrays(name: str, values: object) -> None:
 
 
 def refuse_masks(name: str, values: object) -> None:
-    """Refuse what lies under a mask, which NumPy turns into numbers without a word."""
+    """Refuse what lies under a mask, which NumPy silently turns into numbers."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         n_masked = int(np.ma.getmaskarray(values).sum())
         raise ValueError(

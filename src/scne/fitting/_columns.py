@@ -25,7 +25,7 @@ class Columns:
     flat_target : bool
         Whether y had one dimension, so that predictions have one too.
     encoder : Encoder or None
-        How columns that are not plain numbers became such.
+        The encoder of columns that are not plain numbers.
     data : dict or None
         Of a fit on files: the names of the targets, and the rows of the search where memory was short.
     means : ndarray of shape (n_columns,) or None

@@ -61,7 +61,7 @@ class Fit(NamedTuple):
 
 
 def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: Checkpoint | None = None) -> Fit:
-    """Fit an ensemble (section 3 of the paper), or a single network, which is one of M = 1.
+    """Fit an ensemble (section 3 of the paper), or a single network (M = 1).
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """More nodes for a fitted model: the search of a fit, continued on rows that are given.
 
 A network is grown against the target less what the other networks of the mean say. In one that stands alone this is the
-target itself, and the search goes on where that of its fit ended; in an ensemble near the joint fit it is what the
+target itself, and the search continues from the end of the fit; in an ensemble near the joint fit it is what the
 ensemble leaves, and what its own present nodes explain of it.
 """
 

@@ -18,7 +18,7 @@ from scne.rows import Array, is_foreign, like, namespace_of
 class PredictionInterval(NamedTuple):
     """Predictions and the ends of their intervals, each of shape (n,) or (n, q).
 
-    Of several levels the ends have one axis more, the first: (levels, n) or (levels, n, q).
+    For several levels the ends have an additional first axis: (levels, n) or (levels, n, q).
 
     Attributes
     ----------

@@ -10,7 +10,7 @@ _LONGEST_SHOWN = 200
 
 
 class ModelFileError(ValueError):
-    """A model file cannot be read or written; the message names the file and says why.
+    """A model file cannot be read or written; the message names the file and the reason.
 
     Examples
     --------
@@ -23,7 +23,7 @@ class ModelFileError(ValueError):
 
 
 class ExportError(ValueError):
-    """A model cannot be written in another form; the message says what of it, and what can be done."""
+    """A model cannot be exported; the message names the part and what can be done."""
 
 
 class Unreadable(Exception):

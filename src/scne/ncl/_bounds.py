@@ -30,12 +30,12 @@ class DecorrelationBounds:
     Attributes
     ----------
     paper : float
-        M^2 / ((M-1)(M + theta_0 - 1)), Eq. (41): enough for block Jacobi on these data.
+        M^2 / ((M-1)(M + theta_0 - 1)), Eq. (41): sufficient for block Jacobi on these data.
     jacobi_any_data : float
         M^2 / (2 (M-1)^2): block Jacobi converges below it on every data set.
     jacobi_exact : float
         M^2 / ((M-1)(M - 1 + t)), t = max(mu_max - 1, 1 - mu_min): block Jacobi converges on these data below
-        it and diverges above.  It can exceed `positive_definite` where the members hardly overlap; respect
+        it and diverges above.  It can exceed `positive_definite` if the members hardly overlap; respect
         both.
     positive_definite : float
         M / (M-1): A(lambda) is positive definite, block Gauss-Seidel, conjugate gradients and Cholesky work.
@@ -192,7 +192,7 @@ def _coupling_norms(system: EnsembleSystem, blocks: BlockDiagonal) -> Array:
 
 
 def decorrelation_bounds(system: LinearSystem, ridge: ArrayLike) -> DecorrelationBounds:
-    """Return the paper's bound on lambda (Remark 1), and those that hold exactly.
+    """Return the paper's bound on lambda (Remark 1), and the exact ones.
 
     Examples
     --------

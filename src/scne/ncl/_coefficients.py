@@ -40,7 +40,7 @@ class Coefficients(Generic[Lambdas]):
 def coefficients(decorrelation: Lambdas, n_members: int) -> Coefficients[Lambdas]:
     """Return c1 = 1 - lambda (M-1)^2 / M^2 and c2 = lambda (M-1) / M^2, Eq. (23).
 
-    One member has nobody to be decorrelated from: c1 = 1 and c2 = 0 whatever lambda is.
+    A single member has nothing to be decorrelated from: c1 = 1 and c2 = 0 for every lambda.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from scne.ncl._coefficients import Array
 
 @dataclass(frozen=True, eq=False)
 class MemberParts:
-    """What each member has in the error of Theorem 2; with weights a, a'(covariances + bias_products)a + noise is all.
+    """Shares of the members in the error of Theorem 2; with weights a it is a'(covariances + bias_products)a + noise.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class ErrorDecomposition:
         Squared bias of the ensemble.  It is estimated as the systematic error less the noise, and so may come
         out slightly negative where the noise is overestimated.
     noise : float
-        sigma^2; where it is not known 0, and the bias contains it.
+        sigma^2; 0 if it is not known, and then contained in the bias.
     total : float
         Mean squared error over training sets and points, computed directly.
     n_members, n_sets : int

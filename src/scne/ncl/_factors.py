@@ -91,7 +91,7 @@ def factor_block(block: Array, ridge: float) -> BlockFactor:
     """
     matrix = np.array(block, dtype=np.float64, order="C")
     matrix[np.diag_indices(len(matrix))] += ridge
-    # Nodes of very different size are not dependent nodes: the condition is judged on columns of length one.
+    # Nodes of different size are not dependent nodes: the condition is judged on columns of length one.
     size = np.sqrt(np.diag(matrix))
     if np.all(size > 0):
         lower = safe_cholesky(matrix / np.outer(size, size))

@@ -23,7 +23,7 @@ REPORT_NODES = 300
 
 @dataclass(frozen=True)
 class BlockGaussSeidel(IterativeSolver):
-    """Algorithm 3: the members are refitted one after the other, each on the newest state of the others.
+    """Algorithm 3: the members are refitted one after the other, each with the newest weights of the others.
 
     It converges on every data set wherever A(lambda) is positive definite, 0 <= lambda < M/(M-1). As for block Jacobi,
     the parameters are those of `IterativeSolver`.

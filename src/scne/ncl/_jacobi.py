@@ -17,12 +17,12 @@ from scne.ncl._system import EnsembleSystem, LinearSystem
 
 @dataclass(frozen=True)
 class BlockJacobi(IterativeSolver):
-    """Algorithm 2: every member is refitted at once on what the others left at the iteration before.
+    """Algorithm 2: all members are refitted at once to the residual of the others in the previous iteration.
 
     beta_m <- (1/c1) (H_m'H_m + r_m I)^-1 H_m'(y - c2 sum_{q != m} H_q beta_q), from the naive ensemble on. It
     converges on every data set for lambda < M^2 / (2 (M-1)^2), and on given data exactly as far as
-    `decorrelation_bounds(...).jacobi_exact`.  The solution has the spectral radius of systems of up to 1,500
-    nodes, computed when it is first read; ask `spectral_radius_jacobi` for it beyond.  Where max_iter ends an iteration
+    `decorrelation_bounds(...).jacobi_exact`.  The solution has the spectral radius for systems of up to 1,500
+    nodes, computed on first access; use `spectral_radius_jacobi` for larger ones.  Where max_iter ends an iteration
     that has not settled, it diverged if that radius is one or more (without the Gram matrix: if its steps grow).
     The parameters are those of `IterativeSolver`.
 

@@ -58,12 +58,11 @@ def leave_one_out(
 ) -> MemberErrors:
     """Solve on `fitted` with all members and without each, and take the errors on `judged` (which may be the same).
 
-    Without a member all other weights are solved again, with the same ridges and at the same place on the road from
-    averaging to the joint fit: lambda (M-1)/M is kept (with weights a_m, lambda over its limit), not lambda. The end of
-    the road, M/(M-1), lies further away for
-    fewer members, so the same lambda would also move the rest back towards averaging, and the error of that would be
-    laid at the door of the one left out (a member on columns of pure noise, of four on Friedman's first function,
-    seemed to be worth a third of the noise's deviation).
+    Without a member all other weights are solved again, with the same ridges and at the same position on the lambda
+    path from averaging to the joint fit: lambda (M-1)/M is kept (with weights a_m, lambda over its limit), not lambda.
+    The end of the path, M/(M-1), is further away for fewer members, so the same lambda would also move the rest back
+    towards averaging, and the error of that would be attributed to the member that is left out (a member on columns
+    of pure noise, one of four on Friedman's first function, seemed to contribute a third of the noise's deviation).
 
     The solves are direct, and at lambda = 0 those of the naive ensemble. There must be two members or more.
 

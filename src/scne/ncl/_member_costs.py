@@ -24,8 +24,8 @@ class MemberCosts:
     squared_error : (M, q) array
         sum_n (f_m - y)^2, the first term of Eq. (15).
     penalty : (M, q) array
-        sum_n p_m = -sum_n (f_m - fbar)^2, Eqs. (16) to (18): never positive, and the lower the further a member is from
-        the ensemble.
+        sum_n p_m = -sum_n (f_m - fbar)^2, Eqs. (16) to (18): never positive, and lower the further a member is from the
+        ensemble.
     decorrelation : float
         lambda.
 
@@ -52,9 +52,8 @@ def member_costs(system: LinearSystem, weights: Array, decorrelation: float) -> 
 
     With b_m the member's own weights, B_m = M a_m b_m:
     ``|H_m b_m - y|^2 = y'y - 2 b_m'g_m + b_m'D_m b_m`` and
-    ``|H_m b_m - fbar|^2 = b_m'D_m b_m - (2/M) b_m'(G B)_m + (1/M^2) B'G B``; rounding below zero is cut off.
-    Networks without a ridge can have weights of many times their output, of which no digit is left in such sums: they
-    are refused.
+    ``|H_m b_m - fbar|^2 = b_m'D_m b_m - (2/M) b_m'(G B)_m + (1/M^2) B'G B``; rounding below zero is clipped.
+    Networks without a ridge can have weights so large that no digit is left in such sums, which raises an error.
 
     Examples
     --------

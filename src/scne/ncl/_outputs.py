@@ -108,7 +108,7 @@ class OrthonormalMember:
 def orthonormal_member(hidden: Array) -> OrthonormalMember:
     """Decompose hidden outputs (n, L_m).
 
-    Nodes of very different size are not dependent nodes, so the rank is that of columns of length one, with singular
+    Nodes of different size are not dependent nodes, so the rank is that of columns of length one, with singular
     values of up to eps max(n, L_m) times the largest taken for zero.
 
     Examples

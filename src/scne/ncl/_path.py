@@ -48,10 +48,10 @@ class LambdaPath:
     ridge : (M,) array
         r_m of Remark 2.
     errors : (k,) array
-        Root mean squared training error E_ens, computed when first asked for.
+        Root mean squared training error E_ens, computed on first access.
     degrees_of_freedom, gcv : (k,) arrays
         Trace of the smoother, and the generalised cross-validation score.  They need the eigenvectors, about
-        as much work again as everything else, and so are computed when first asked for.
+        as much work as everything else, so they are computed on first access.
 
     Examples
     --------

@@ -53,14 +53,14 @@ _PSEUDO_INVERSE = (
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Output weights of the ensemble and the course of their computation.
+    """Output weights of the ensemble and how they were computed.
 
     Attributes
     ----------
     weights : (L, q) array
-        B, the members' output weights one above the other.
+        B, the members' output weights, stacked.
     status : Status
-        How the solve ended; `message` says it in a sentence.
+        How the solve ended; `message` describes it.
     n_iter : int
         Iterations done, k (0 for direct solvers).
     error_history : (k + 1,) array

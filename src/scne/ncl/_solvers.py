@@ -22,7 +22,7 @@ from scne.ncl._system import EnsembleSystem, LinearSystem, require_gram
 
 @dataclass(frozen=True)
 class Naive:
-    """beta_m = (H_m'H_m + r_m I)^-1 H_m'y, B0 of Eq. (43): the members do not know of each other (lambda = 0).
+    """beta_m = (H_m'H_m + r_m I)^-1 H_m'y, B0 of Eq. (43): independent members (lambda = 0).
 
     Examples
     --------

@@ -119,7 +119,7 @@ class GrowingBasis(Basis):
     rows : SearchRows
     activation : Activation
     capacity : int
-        The most columns that will be added.
+        Largest number of columns that will be added.
     engine : Engine
     memory_budget : float
         Bytes that Q may take. When it does not fit, H is computed again in every pass and Q'v is taken as R'^-1 (H'v):

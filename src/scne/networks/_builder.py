@@ -45,9 +45,9 @@ def build_network(
     stage : str
         How the work is announced.
     resume : ChosenNodes or None
-        Nodes that an interrupted search had chosen; they are added again without a search.
+        Nodes chosen by an interrupted search; they are added without searching again.
     keep : callable or None
-        Is given the nodes after each addition.
+        Called with the nodes after each addition.
     """
     record, pools = Record(), Pools(rows, settings, seed, member)
     basis, add_nodes = _open_search(rows, settings, pools, engine, memory_budget)

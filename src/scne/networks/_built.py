@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class StopReason(Enum):
-    """Why building stopped, as a sentence."""
+    """Why building stopped."""
 
     MAX_HIDDEN = "the largest number of hidden nodes was reached (max_hidden)"
     TOLERANCE = "the training error fell to the tolerance (tol)"

@@ -69,11 +69,11 @@ def select_candidates(
         n_B of the paper: how many nodes one pool may give.
     criterion : {"orthogonal", "paper"}
     dependence : float
-        A candidate whose squared norm keeps no more than this share off the span of the present nodes adds nothing that
-        the arithmetic can resolve, and is passed over.
+        A candidate with at most this share of its squared norm outside the span of the existing nodes adds nothing that
+        the arithmetic can resolve, and is skipped.
     ties : float
         Candidates whose gains differ by less than this share are equally good, and the first of the pool is taken.
-        Without it the last bit of a sum would decide, for example when a single direction is left to fit.
+        Otherwise the last bit of a sum would decide, for example when a single direction is left to fit.
 
     Returns
     -------

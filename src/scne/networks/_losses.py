@@ -170,7 +170,7 @@ class Loss:
         density : Density or None
             Of residuals over their deviations, for "robust".
         judges : bool
-            For the rows on which settings are chosen: gross errors, which "huber" only limits, have no say there.
+            For the rows on which settings are chosen: gross errors, which "huber" only limits, have no influence there.
         """
         if self.is_log:
             logs = np.clip(outputs, -MOST_LOG_MEAN, MOST_LOG_MEAN)

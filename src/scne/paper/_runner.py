@@ -75,7 +75,7 @@ def make_plan(
 def run_experiment(experiment: Experiment, plan: Plan, out: Path, *, jobs: int = 1, again: bool = False) -> Outcome:
     """Run what is missing of an experiment and write its result.
 
-    Every unit is kept as a file as soon as it ends, so a run that was stopped goes on where it was. A result that is
+    Every unit is kept as a file as soon as it ends, so a run that was stopped resumes. A result that is
     there and was made by the same plan is not made again.
 
     Parameters
@@ -137,7 +137,7 @@ def run_unit(plan: Plan, index: int) -> Unit:
 
 
 def finished_result(plan: Plan, out: Path) -> dict[str, Any] | None:
-    """The result of this very plan, if there is one."""
+    """The result of this plan, if there is one."""
     stored = read_json(out / f"{plan.name}.json")
     try:
         check_result(stored)
@@ -148,7 +148,7 @@ def finished_result(plan: Plan, out: Path) -> dict[str, Any] | None:
 
 
 def kept_units(plan: Plan, out: Path) -> int:
-    """How many units of this very plan an earlier run has left."""
+    """How many units of this plan an earlier run has left."""
     return len(list((out / f"{plan.name}.partial").glob(f"{_fingerprint(plan)}-*.json")))
 
 

@@ -1,4 +1,4 @@
-"""Results from a Dask cluster, or a clear error: a dead scheduler and an empty cluster would be waited for for ever.
+"""Results from a Dask cluster, or a clear error: a dead scheduler and an empty cluster would be waited for without end.
 
 Dask gives a task that no worker can run all the time in the world, and tells of a lost scheduler in its own log. A fit
 looks after both itself: it asks the scheduler for its workers while it waits, and gives up after a stated time.

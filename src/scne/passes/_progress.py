@@ -1,4 +1,4 @@
-"""Who wants to know how far a long fit has come.
+"""Listeners for the progress of a long fit.
 
 A listener is set for a stretch of code, not passed through every function: the numerics say what happened, and
 whoever shows a bar (the command line, a notebook) listens. The logger "scne" tells the stages of a fit and their
@@ -23,7 +23,7 @@ class Progress:
     Attributes
     ----------
     stage : str
-        What is being done, for example "building weather".
+        The current stage, for example "building weather".
     done, total : int
         Steps finished and steps in all; a stage may end early.
     rows : int
@@ -58,9 +58,9 @@ def listening(listener: Listener) -> Iterator[None]:
     ----------
     listener : callable
         Is given a `Progress` after each step: a node, or a stripe of rows. Networks that are built side by side call it
-        from several threads. When it raises StopIteration, a network that is being built, grown or tuned is left at
-        what it is by then, and the fit goes on with it; stages that walk over rows need all of them and go on. What
-        else it raises ends the fit, and the estimator is left as it was.
+        from several threads. If it raises StopIteration, the current network stops growing or tuning and stays as it
+        is, and the fit continues with it; stages that read all rows are not interrupted. Any other exception ends the
+        fit and leaves the estimator unchanged.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from scne.rows import ScneWarning
 class ScneConvergenceWarning(ScneWarning, ConvergenceWarning):
     """An iteration for the output weights ended before it converged, or will not converge.
 
-    It is a `sklearn.exceptions.ConvergenceWarning` too, so filters written for scikit-learn hold.
+    It is a `sklearn.exceptions.ConvergenceWarning` too, so filters written for scikit-learn apply.
 
     Examples
     --------

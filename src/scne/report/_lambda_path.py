@@ -1,4 +1,4 @@
-"""The errors along lambda, the road from averaging the base models to fitting them jointly."""
+"""The errors along lambda, the path from averaging the base models to fitting them jointly."""
 
 from __future__ import annotations
 

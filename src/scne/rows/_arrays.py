@@ -111,7 +111,7 @@ def like(values: ArrayLike, array: Array, dtype: Any = None) -> Array:
 
 
 def _is_large(values: object) -> TypeGuard[np.ndarray]:
-    """Whether values are many, in a form that PyTorch takes without a word."""
+    """Whether values are many, in a form that PyTorch takes without a warning."""
     if not isinstance(values, np.ndarray) or values.nbytes < _LARGE_BYTES:
         return False
     kind, strides = values.dtype, values.strides

@@ -29,7 +29,7 @@ _READ_ROWS, _READ_NUMBERS = 16_384, 1 << 23
 
 
 class FileRows:
-    """Rows in files, to be read as a stream; made by `open_rows`.
+    """Rows in files, to be streamed; created by `open_rows`.
 
     Attributes
     ----------
@@ -41,25 +41,25 @@ class FileRows:
         The columns that are read, with the types that `batches` gives them.
     target_names, input_names, key_names : tuple of str
     labels : LabelColumn or None
-        How a column of labels is read as indicators of classes; None where targets are read as they are.
+        How a column of labels is read as indicators of classes; None if targets are not labels.
     weight_name : str or None
     weight_scale : WeightScale or None
-        What the weights that are read are brought to; None leaves them as they are in the files.
+        The scale of the weights; None leaves them as they are in the files.
     groups : dict of str to tuple of str
         Group name to its source columns.
     guessed_groups : str or None
-        A sentence on how the groups were guessed, or None when they were given.
+        How the groups were guessed, or None if they were given.
     families : dict of str to str
         Input column to the family of its type, where that is one in all files; of CSV files, of the type read.
     undeclared_texts : tuple of str
-        Input columns of CSV files that hold text without having been stated to: should they turn out to be numbers for
-        the most part, they are refused.
+        Input columns of CSV files that hold text without having been stated to: if most of their values turn out to be
+        numbers, they raise an error.
     bare_dates : dict of str to Path
         Columns of timestamps that are dates without an hour in some file, and the file.
     memory_budget : float
         Bytes that a fit may take.
     drop_missing_target : bool
-        Whether rows without a target are left out where targets are used; else they are refused.
+        Whether rows without a target are left out where targets are used; otherwise they raise an error.
     """
 
     def __init__(
@@ -122,11 +122,11 @@ class FileRows:
 
     @property
     def missing_texts(self) -> tuple[str, ...]:
-        """Texts that stand for missing values."""
+        """Text values that stand for missing values."""
         return self._stored.marks
 
     def input_kinds(self) -> dict[str, str | None]:
-        """What each input column is to a model: "number", "flag", "category", "date" or "empty"."""
+        """The kind of each input column: "number", "flag", "category", "date" or "empty"."""
         return {name: kind_of(self.schema.field(name).type) for name in self.input_names}
 
     def count_rows(self) -> int:
@@ -187,9 +187,9 @@ class FileRows:
             yield BlockCount(batch.num_rows, int(has_targets(batch, targets.names).sum()))
 
     def complete_rows(self, counts: Iterable[BlockCount] | None = None) -> "FileRows":
-        """The same rows without those that lack a target, where these are to be left out.
+        """The same rows without those that lack a target, if these are to be left out.
 
-        Everything counts the rows that are kept from then on: a fit on them is the fit on a file that has no others.
+        Everything then counts the remaining rows: a fit on them is the fit on a file that has no others.
 
         Parameters
         ----------

@@ -33,12 +33,12 @@ def open_rows(
     memory: int | str = "1GB",
     drop_missing_target: bool = True,
 ) -> FileRows:
-    """Open a Parquet, Arrow or CSV file, or a folder of them, as rows to learn from.
+    """Open a Parquet, Arrow or CSV file, or a folder of them, as training rows.
 
     Only names and types are read here. The files of a folder (and of its folders) count in the order of their names;
-    names that begin with a dot or an underscore are passed over, and folders called ``year=2013`` give a column. The
-    index of a pandas data frame that was stored is no input, unless it is named in `kinds` or `groups`; a warning says
-    so. Categorical columns of pandas are categories, those of numbers as well.
+    names that begin with a dot or an underscore are ignored, and folders named ``year=2013`` give a column. The stored
+    index of a pandas data frame is not an input, unless it is named in `kinds` or `groups`; a warning mentions it.
+    Categorical columns of pandas are categories, those of numbers as well.
 
     Parameters
     ----------
@@ -47,34 +47,33 @@ def open_rows(
         Column or columns to predict, numbers for regressors; `SCNEClassifier` takes one of text, true or false, or
         whole numbers. None for rows to predict on.
     groups : mapping of name to columns, or None
-        Names or patterns such as ``"timbre_cov_*"``. Columns in no group are inputs all the same; `ignore` leaves
-        columns out. None guesses groups from what the column names have in common, and `FileRows.guessed_groups` says
-        how.
+        Names or patterns such as ``"timbre_cov_*"``. Columns in no group are still inputs; `ignore` leaves columns
+        out. None guesses groups from common prefixes of the column names, reported by `FileRows.guessed_groups`.
     weight : str or None
         Column with the weight of each row.
     keys : sequence of str
-        Columns that predictions carry along and no network sees.
+        Columns that are copied to the predictions and that no network sees.
     ignore : sequence of str
         Columns to leave out.
     kinds : mapping of column to {"number", "flag", "category", "date"}, or None
-        What a column is where its type does not tell: codes written as integers, or a CSV column whose first lines
+        The kind of a column if its type does not show it: codes written as integers, or a CSV column whose first lines
         mislead.
     missing : sequence of str
         Texts that stand for missing values, such as ``("?", "-999")``, beside the usual ones of CSV files (empty,
-        ``NA``, ``NaN``, ``null`` and others). They are so in every column: in text columns of all formats, and as
-        numbers where they are numbers.
+        ``NA``, ``NaN``, ``null`` and others). They apply to every column: to text columns of all formats and, if
+        they are numbers, to columns of numbers.
     like : Encoder or None
-        That of a fitted model (``model.encoder_``): its columns are read, and no others, as those of the fit were, with
-        the same kinds and missing texts, and a column whose type has changed is refused. `predict` does the same with
+        The encoder of a fitted model (``model.encoder_``): only its columns are read, like those of the fit, with the
+        same kinds and missing texts, and a column whose type has changed raises an error. `predict` does the same with
         rows that were opened without it.
     memory : int or str, default="1GB"
-        What a fit on these rows may take beyond Python and its libraries, in bytes or as a text such as "500MB": where
-        it is too little for the rows of the search, fewer are searched, at least 5,000, and what cannot fit is refused
-        before a row is read.
+        The memory that a fit on these rows may use on top of Python and its libraries, in bytes or as text such as
+        "500MB": if it is too little for the search rows, fewer are searched, at least 5,000, and a fit that cannot stay
+        within it raises an error before a row is read.
     drop_missing_target : bool, default=True
         Leave rows that lack a target, or one of several, out of fits and scores, with a warning that gives their
-        number: the model is that of a file without these rows. Predictions are made for all rows. False refuses
-        missing targets.
+        number: the model is that of a file without these rows. Predictions are made for all rows. False raises
+        an error for missing targets.
 
     Returns
     -------

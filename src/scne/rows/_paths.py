@@ -42,7 +42,7 @@ def data_paths(root: Path) -> list[Path]:
     """The files in a folder and its folders, in the order of their names, without hidden ones and checkpoints.
 
     Links are followed, to folders as well: what was linked was meant. A link that leads back to a folder around it
-    would go on for ever.
+    would never end.
     """
     paths: list[Path] = []
     _collect(root, root, {os.path.realpath(root)}, paths)

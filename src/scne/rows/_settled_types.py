@@ -43,7 +43,7 @@ class KnowsColumns(Protocol):
 
     @property
     def missing_texts(self) -> tuple[str, ...]:
-        """Texts that stand for missing values."""
+        """Text values that stand for missing values."""
 
 
 def settled_types(

@@ -32,7 +32,7 @@ class StoredFiles:
     unified : UnifiedColumns
         The columns of all files.
     marks : tuple of str
-        Texts that stand for missing values.
+        Text values that stand for missing values.
     unmarked : collection of str
         Columns in which they stand for themselves.
 

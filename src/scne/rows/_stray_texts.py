@@ -1,6 +1,6 @@
 """Columns of text that are mostly something else: numbers with a few marks between them, or dates.
 
-Such a column must not become a category without a word: a network would see levels where there were numbers. Codes
+Such a column must not silently become a category: a network would see levels where there were numbers. Codes
 that hold letters are text in most of their values and stay what they are.
 """
 

@@ -46,7 +46,7 @@ class RawRows(Protocol):
 
     @property
     def missing_texts(self) -> tuple[str, ...]:
-        """Texts that stand for missing values."""
+        """Text values that stand for missing values."""
 
     @property
     def families(self) -> Mapping[str, str]:

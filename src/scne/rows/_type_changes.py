@@ -1,7 +1,7 @@
 """Types that change: between the files of a fit and later ones, or against what the user states.
 
 A value is converted only where that is exact and means the same; everything else is refused, because predictions would
-move without a word. Of a type in a file, a model keeps what matters to its values: that is its family.
+silently change. Of a type in a file, a model keeps what matters to its values: that is its family.
 """
 
 import numpy as np

@@ -5,7 +5,7 @@ import warnings
 
 
 class ScneWarning(UserWarning):
-    """Base of every warning that scne itself gives; each says what happened and what to do.
+    """Base of all warnings of scne; each explains what happened and what to do.
 
     Examples
     --------

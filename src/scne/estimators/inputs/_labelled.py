@@ -132,7 +132,7 @@ def _refuse_mixtures(given: GivenRows) -> None:
 
 
 def _in_numpy(given: GivenRows) -> GivenRows:
-    """Labels and weights in this process, checked for what NumPy would read without a word."""
+    """Labels and weights in this process, checked for what NumPy would silently convert."""
     for name in ("y", "sample_weight", "y_val"):
         # Dates may be labels.
         values = getattr(given, name)

@@ -315,7 +315,7 @@ def _read_solution(record: Mapping[str, object], shelf: Shelf, members: list[Sto
         raise damaged("tensor 'solution.error_history' is empty")
     n_iter = field(record, "n_iter", int)
     if not 0 <= n_iter < 2**62:
-        raise damaged(f"'n_iter' in its metadata is {n_iter}, which is no number of iterations")
+        raise damaged(f"'n_iter' in its metadata is {n_iter}, which is not a number of iterations")
     return Solution(
         weights=_joint_weights(members),
         status=Status[choice(record, "status", Status.__members__)],

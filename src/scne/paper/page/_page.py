@@ -25,7 +25,7 @@ PAPER = "https://arxiv.org/abs/1707.00300"
 def read_results(folder: Path) -> list[Result]:
     """Read every ``*.json`` of a folder, in the order in which experiments stand on the page.
 
-    A file that is cut short or holds something else raises ValueError with a sentence that names it.
+    A file that is cut short or holds something else raises a ValueError that names it.
 
     >>> read_results(Path("nowhere"))
     Traceback (most recent call last):

@@ -35,7 +35,7 @@ class FoundContributions(Protocol):
 
 
 class WaterfallDisplay(Display):
-    """How the terms of one prediction lead from the mean prediction of a background to it.
+    """How contributions lead from the mean prediction of a background to one prediction.
 
     The largest terms are drawn from the bottom to the top, the smallest together below them; bars go to the right where
     a term raises the prediction.
@@ -87,9 +87,9 @@ class WaterfallDisplay(Display):
         ----------
         estimator : fitted model, or a pipeline that ends in one
         X, background : array-like or data frame
-            As for `contributions`, which takes further `settings` too.
+            As for `contributions`, which also takes the other `settings`.
         output : int, default=0
-            Of several outputs, or of several classes.
+            Which of several outputs or classes to show.
         max_terms : int, default=10
         ax : matplotlib Axes, default=None
             None makes a new figure.
@@ -110,7 +110,7 @@ class WaterfallDisplay(Display):
         ax: Axes | None = None,
         bar_kwargs: Style = None,
     ) -> Self:
-        """Draw one row of what `contributions` gave; other parameters as in `from_estimator`."""
+        """Draw one row of the result of `contributions`; other parameters as in `from_estimator`."""
         values, base = contributions.of_output(output)
         display = cls(names=contributions.names, values=values[row], base_value=base)
         return display.plot(ax, max_terms=max_terms, bar_kwargs=bar_kwargs)
@@ -145,7 +145,7 @@ class WaterfallDisplay(Display):
 
 
 class BeeswarmDisplay(Display):
-    """The terms of many predictions: a point for each row, a line of points for each term, the largest on top.
+    """Contributions to many predictions: a point for each row, a line of points for each term, the largest on top.
 
     Parameters
     ----------
@@ -190,11 +190,11 @@ class BeeswarmDisplay(Display):
         ----------
         estimator : fitted model, or a pipeline that ends in one
         X, background : array-like or data frame
-            As for `contributions`, which takes further `settings` too.
+            As for `contributions`, which also takes the other `settings`.
         output : int, default=0
-            Of several outputs, or of several classes.
+            Which of several outputs or classes to show.
         max_terms : int, default=10
-            The terms that move most, by their mean size.
+            Number of terms to show, the largest by mean absolute value.
         ax : matplotlib Axes, default=None
             None makes a new figure.
         point_kwargs : dict, default=None
@@ -213,7 +213,7 @@ class BeeswarmDisplay(Display):
         ax: Axes | None = None,
         point_kwargs: Style = None,
     ) -> Self:
-        """Draw what `contributions` gave; parameters as in `from_estimator`."""
+        """Draw the result of `contributions`; parameters as in `from_estimator`."""
         values, _ = contributions.of_output(output)
         return cls(names=contributions.names, values=values).plot(ax, max_terms=max_terms, point_kwargs=point_kwargs)
 

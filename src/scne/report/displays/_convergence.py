@@ -30,8 +30,8 @@ class ConvergenceDisplay(Display):
     """The distance of an ensemble's error from its limit, over the iterations of block Jacobi or Gauss-Seidel.
 
     The axis is logarithmic, so that an iteration which converges by a constant factor is a straight line. Where the
-    spectral radius rho of the iteration matrix (Eq. 38) is known, a dotted line shows rho^k: the weights come closer by
-    this factor with each iteration in the end, and the error falls as steeply or steeper.
+    spectral radius rho of the iteration matrix (Eq. 38) is known, a dotted line shows rho^k: in the end the weights
+    converge by this factor in each iteration, and the error falls at least as fast.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class ConvergenceDisplay(Display):
         line_kwargs: Style = None,
         radius_kwargs: Style = None,
     ) -> Self:
-        """Draw the iterations that gave a fitted ensemble its output weights.
+        """Draw the iterations that solved for the output weights of a fitted ensemble.
 
         Parameters
         ----------
@@ -120,12 +120,13 @@ class ConvergenceDisplay(Display):
         line_kwargs: Style = None,
         radius_kwargs: Style = None,
     ) -> Self:
-        """Draw several solves of one system on one picture.
+        """Draw several solutions of one system in one picture.
 
         Parameters
         ----------
         solutions : mapping of str to Solution
-            Name to the `solution_` of an ensemble. A direct solve is one point, and its error the limit of the others.
+            Name to the `solution_` of an ensemble. A direct solution is one point, and its error is the limit of the
+            others.
         reference, ax, line_kwargs, radius_kwargs
             As in `from_estimator`.
         """

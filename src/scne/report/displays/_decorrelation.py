@@ -99,18 +99,18 @@ class DecorrelationPathDisplay(Display):
         line_kwargs: Style = None,
         marker_kwargs: Style = None,
     ) -> Self:
-        """Draw the table from which a fitted ensemble chose its lambda, or the path that its Gram system gives.
+        """Draw the table from which a fitted ensemble chose its lambda, or the path computed from its Gram system.
 
-        The table (`choice_`) has the scores on held-out rows, or those of generalised cross-validation, at the ridge
-        that was chosen. Where lambda was given and not chosen there is none, and the training error and the score of
-        generalised cross-validation come from `scne.ncl.lambda_path`. Errors are those of the networks alone.
+        The table (`choice_`) has the scores on held-out rows, or those of generalised cross-validation, at the chosen
+        ridge. If lambda was given and not chosen there is no table, and the training error and the score of generalised
+        cross-validation come from `scne.ncl.lambda_path`. Errors are those of the networks alone.
 
         Parameters
         ----------
         estimator : SCNERegressor or DNNERegressor of several networks, or a pipeline that ends in one
             Fitted.
         decorrelations : array-like of shape (k,), default=None
-            Lambdas at which the path is computed; needs the Gram system. None takes the table where there is one.
+            Lambdas at which the path is computed; needs the Gram system. None uses the table if there is one.
         marks : mapping of str to float, default=None
             Lambdas to mark, such as ``{"Jacobi": bounds.jacobi_exact}``.
         ax : matplotlib Axes, default=None

@@ -70,7 +70,7 @@ class LeftOut(Protocol):
 
 
 class GroupContributionDisplay(Display):
-    """What the error rises by without each network, group of columns or column, largest first.
+    """Error increase without each network, group of columns or column, largest first.
 
     Parameters
     ----------
@@ -135,24 +135,24 @@ class GroupContributionDisplay(Display):
         bar_kwargs: Style = None,
         errorbar_kwargs: Style = None,
     ) -> Self:
-        """Draw what the parts of a fitted model are worth, on given rows or from the sums of the fit.
+        """Draw the contributions of the parts of a fitted model, on given rows or from the sums of the fit.
 
         Parameters
         ----------
         estimator : any of the four regressors, or a pipeline that ends in one
             Fitted.
         X : array-like or data frame of shape (n_rows, n_columns), default=None
-            Best of rows that the fit has not seen; columns are shuffled (`permutation_importances`). None leaves the
-            networks of an ensemble out in turn instead, exactly and without rows (`group_importances`).
+            Preferably rows that the fit has not seen; columns are shuffled (`permutation_importances`). None instead
+            leaves out the networks of an ensemble in turn, exactly and without rows (`group_importances_`).
         y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
         kind : {"auto", "networks", "groups", "columns"}, default="auto"
-            "auto" is "networks" without X, else "groups" where the model knows groups and "columns" elsewhere.
+            "auto" is "networks" without X, else "groups" if the model has groups, otherwise "columns".
         output : int, default=0
-            Of several outputs the one that is shown.
+            Which of several outputs to show.
         largest : int or None, default=20
-            Bars that are drawn; None draws all.
+            Number of bars to draw; None draws all.
         n_repeats, random_state
-            Of `permutation_importances`; the spread is that over the repeats.
+            As for `permutation_importances`; the spread is over the repeats.
         ax : matplotlib Axes, default=None
             None makes a new figure.
         bar_kwargs, errorbar_kwargs : dict, default=None
@@ -188,12 +188,12 @@ class GroupContributionDisplay(Display):
         bar_kwargs: Style = None,
         errorbar_kwargs: Style = None,
     ) -> Self:
-        """Draw importances that are there already.
+        """Draw importances that were computed before.
 
         Parameters
         ----------
         importances : GroupImportances or PermutationImportances
-            What `group_importances` or `permutation_importances` gave.
+            From `group_importances_` or `permutation_importances`.
         kind, output, largest, ax, bar_kwargs, errorbar_kwargs
             As in `from_estimator`.
         """

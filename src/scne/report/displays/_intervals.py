@@ -25,7 +25,7 @@ MOST_INTERVALS = 200
 
 
 class PredictionIntervalDisplay(Display):
-    """Predicted against true values as a density, with the intervals around the predictions and what they cover.
+    """Predicted against true values as a density, with the prediction intervals and their coverage.
 
     Where all intervals have the same width, they are a band along the diagonal: a true value lies in its interval just
     when its point lies in the band. Intervals of different widths are drawn for up to 200 rows.
@@ -36,9 +36,9 @@ class PredictionIntervalDisplay(Display):
     lower, upper : array-like of shape (n_rows,) or None, default=None
         Ends of the intervals; None draws none.
     level : float or None, default=None
-        The share of rows that the intervals promise to cover.
+        The nominal coverage of the intervals.
     coverage : float or None, default=None
-        The share that they do cover; None counts these rows. Give it where these are a sample of more rows.
+        The actual coverage; None computes it from these rows. Pass it if these are a sample of more rows.
     n_rows : int or None, default=None
         The rows that `coverage` comes from; None is these.
     target : str, default="value"
@@ -108,18 +108,18 @@ class PredictionIntervalDisplay(Display):
         line_kwargs: Style = None,
         interval_kwargs: Style = None,
     ) -> Self:
-        """Draw the predictions of a fitted model, with their intervals, against the truth.
+        """Draw the predictions of a fitted model, with their intervals, against the true values.
 
         Parameters
         ----------
         estimator : any of the four regressors, or a pipeline that ends in one
-            Fitted. Intervals need a fit that held rows out (`validation_fraction`, or X_val).
+            Fitted. Intervals need held-out rows (`validation_fraction`, or X_val).
         X : array-like or data frame of shape (n_rows, n_columns)
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         interval : float in (0, 1) or None, default=0.9
-            Level of the intervals; None draws none, and then any regressor will do.
+            Level of the intervals; None draws no intervals, and then any regressor works.
         output : int, default=0
-            Of several outputs the one that is shown.
+            Which of several outputs to show.
         target : str, default="value"
             What is predicted, for the names of the axes.
         ax : matplotlib Axes, default=None
@@ -160,13 +160,13 @@ class PredictionIntervalDisplay(Display):
         line_kwargs: Style = None,
         interval_kwargs: Style = None,
     ) -> Self:
-        """Draw predictions that are there already.
+        """Draw predictions that were computed before.
 
         Parameters
         ----------
         y_true, y_pred, lower, upper : array-like of shape (n_rows,) or (n_rows, n_outputs)
         level : float or None, default=None
-            The share of rows that the intervals promise to cover.
+            The nominal coverage of the intervals.
         output, target, ax, line_kwargs, interval_kwargs
             As in `from_estimator`.
         """

@@ -27,8 +27,8 @@ class MemberCorrelationDisplay(Display):
     """The correlation between the networks' outputs, or between their errors, on given rows.
 
     Negative correlation learning lowers the covariance between networks (Theorem 2), so towards the joint fit the
-    networks are terms of a sum and not opinions on the same thing: correlations near zero or below it are what it
-    aims at, and those near one say that networks repeat each other.
+    networks are terms of a sum rather than independent estimates: correlations near or below zero are expected, and
+    correlations near one mean that networks repeat each other.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class MemberCorrelationDisplay(Display):
             For ``kind="errors"`` only.
         kind : {"outputs", "errors"}, default="outputs"
         output : int, default=0
-            Of several outputs the one that is shown.
+            Which of several outputs to show.
         ax : matplotlib Axes, default=None
             None makes a new figure.
         im_kwargs, text_kwargs : dict, default=None
@@ -123,12 +123,12 @@ class MemberCorrelationDisplay(Display):
         im_kwargs: Style = None,
         text_kwargs: Style = None,
     ) -> Self:
-        """Draw the correlation between outputs that are there already.
+        """Draw the correlation between outputs that were computed before.
 
         Parameters
         ----------
         member_outputs : array-like of shape (M, n_rows) or (M, n_rows, n_outputs)
-            What `predict_members` gives.
+            From `predict_members`.
         y_true : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
             For ``kind="errors"`` only.
         names : sequence of str, default=None

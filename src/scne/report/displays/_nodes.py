@@ -19,7 +19,7 @@ class NodesDisplay(Display):
     """The error of each network by itself while nodes were added to it, and the number of nodes that was kept.
 
     Training rows are solid, held-out rows dashed; a marker shows the prefix of nodes with the least error on held-out
-    rows. Of nodes that were tuned afterwards the curve is that of the search before. Two models go on one picture by
+    rows. For nodes that were tuned afterwards, the curve is that of the search. To draw two models on one picture, use
     ``NodesDisplay(curves={**first.curves, **second.curves})``.
 
     Parameters
@@ -57,12 +57,12 @@ class NodesDisplay(Display):
     def from_estimator(
         cls, estimator: BaseEstimator, *, ax: Axes | None = None, line_kwargs: Style = None, marker_kwargs: Style = None
     ) -> Self:
-        """Draw what the search of a fitted network or ensemble left behind.
+        """Draw the search of a fitted network or ensemble.
 
         Parameters
         ----------
         estimator : SCNRegressor or SCNERegressor, or a pipeline that ends in one
-            Fitted. Networks whose nodes were drawn at random (RVFL, DNNE) know no error while nodes were added.
+            Fitted. Networks with random nodes (RVFL, DNNE) have no such errors.
         ax : matplotlib Axes, default=None
             None makes a new figure.
         line_kwargs, marker_kwargs : dict, default=None
