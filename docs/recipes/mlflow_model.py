@@ -38,7 +38,9 @@ def main() -> None:
         served = mlflow.pyfunc.load_model(f"{folder}/served")
         assert np.array_equal(served.predict(X), model.predict(X))
         interval = served.predict(X[:3], params={"interval": 0.9})
-        assert np.array_equal(interval["lower"], model.predict(X[:3], interval=0.9).lower)
+        assert np.array_equal(
+            interval["lower"], model.predict(X[:3], interval=0.9).lower
+        )
         assert not list(Path(folder, "served").rglob("*.pkl"))
     print("MLflow predicts what the model predicts, and holds no pickle.")
 

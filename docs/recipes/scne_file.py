@@ -21,7 +21,11 @@ class ScneFile(mlflow.pyfunc.PythonModel):
         if not level:
             return self.model.predict(model_input)
         found = self.model.predict(model_input, interval=level)
-        return {"prediction": found.prediction, "lower": found.lower, "upper": found.upper}
+        return {
+            "prediction": found.prediction,
+            "lower": found.lower,
+            "upper": found.upper,
+        }
 
 
 mlflow.models.set_model(ScneFile())
