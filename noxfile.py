@@ -71,7 +71,9 @@ def coverage(session: nox.Session) -> None:
 def minimum(session: nox.Session) -> None:
     """Run the fast tests with the least version of each dependency that pyproject.toml allows."""
     session.install("--resolution", "lowest-direct", "-e", ".[test]")
-    session.run("pytest", *session.posargs)
+    # Of libraries that old, newer ones beside them say what is deprecated.
+    ignored = ("DeprecationWarning", "FutureWarning")
+    session.run("pytest", *(f"-Wignore::{name}" for name in ignored), *session.posargs)
 
 
 @nox.session(default=False, venv_backend="uv")
@@ -79,6 +81,14 @@ def prereleases(session: nox.Session) -> None:
     """Run the fast tests with pre-releases of the dependencies, where there are any."""
     session.install("--upgrade", "--prerelease", "allow", "-e", ".[test]")
     session.run("pytest", *session.posargs)
+
+
+@nox.session(default=False)
+def recipes(session: nox.Session) -> None:
+    """Run what docs/ecosystem.md shows of tools that are too large for the tests."""
+    session.install(".", "mlflow-skinny>=3", "pandas", "model-signing", "pyopenssl")
+    session.run("python", "docs/recipes/mlflow_model.py")
+    session.run("bash", "docs/recipes/sign_model.sh", external=True)
 
 
 @nox.session(default=False)

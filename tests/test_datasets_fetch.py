@@ -422,6 +422,7 @@ def test_a_parquet_file_at_hand_with_its_columns_in_another_order(tmp_path):
         (b"PAR1 but not Parquet", "cannot be read"),
         (None, "does not exist"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "file",
 )
 def test_a_bad_file_is_refused_and_what_was_there_stays(tmp_path, content, words):
     good, bad, home = tmp_path / "good", tmp_path / "bad", tmp_path / "home"

@@ -1,5 +1,6 @@
 """The estimators inside scikit-learn's machinery: clones, pipelines, searches, frames, files, weights."""
 
+import importlib
 import pickle
 
 import joblib
@@ -19,7 +20,8 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
+from scne import DNNERegressor, RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor
+from scne.models import SKOPS_TYPES
 
 NAMES = ["TEMP", "PRES", "SO2"]
 ESTIMATORS = {
@@ -127,12 +129,30 @@ def test_a_joblib_file_predicts_the_same(estimator, data, tmp_path):
 
 
 @every
-def test_a_skops_file_predicts_the_same_and_holds_only_types_of_this_package(estimator, data):
+def test_a_skops_file_predicts_the_same_and_holds_only_known_types_of_this_package(estimator, data):
     model = clone(estimator).fit(*data)
-    content = skops.io.dumps(model)
-    types = skops.io.get_untrusted_types(data=content)
-    assert all(name.startswith("scne.") for name in types)
-    assert np.array_equal(skops.io.loads(content, trusted=types).predict(data[0]), model.predict(data[0]))
+    again = skops.io.loads(skops.io.dumps(model), trusted=SKOPS_TYPES)
+    assert np.array_equal(again.predict(data[0]), model.predict(data[0]))
+
+
+@pytest.mark.parametrize("kind", [SCNERegressor, SCNEClassifier])
+def test_a_skops_file_of_a_frame_holds_only_known_types(kind, data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=NAMES).assign(
+        wind=pd.Categorical(np.where(X[:, 1] > 0, "north", "south")),
+        station=[f"number {place % 40}" for place in range(len(X))],
+        time=pd.date_range("2024-01-01", periods=len(X), freq="h"),
+    )
+    frame.loc[::9, "TEMP"] = np.nan
+    model = kind(effort=1, random_state=0).fit(frame, y if kind is SCNERegressor else y > 0)
+    again = skops.io.loads(skops.io.dumps(model), trusted=SKOPS_TYPES)
+    assert np.array_equal(again.predict(frame), model.predict(frame))
+
+
+def test_types_that_skops_may_trust_are_classes_of_this_package():
+    for name in SKOPS_TYPES:
+        module, _, attribute = name.rpartition(".")
+        assert isinstance(getattr(importlib.import_module(module), attribute), type), name
 
 
 def test_a_pickled_ensemble_can_be_solved_again(data):

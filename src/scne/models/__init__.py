@@ -10,6 +10,7 @@ from scne.models._errors import (
     shown,
     version_text,
 )
+from scne.models._skops import SKOPS_TYPES
 from scne.models.export._c_header import to_c
 from scne.models.export._classes import class_map
 from scne.models.export._onnx import to_onnx
@@ -25,6 +26,7 @@ from scne.models.file._shelf import Shelf, field
 __all__ = [
     "FORMAT_VERSION",
     "MOST_COLUMNS",
+    "SKOPS_TYPES",
     "Content",
     "ExportError",
     "ExportPlan",

@@ -206,7 +206,9 @@ def _dated(graph: GraphBuilder, features: Features, raw: str) -> str:
     year, month, day = (graph("Gather", raw, places[:, part], axis=1) for part in range(3))
     months = graph("Add", graph("Sub", month, 1.0), graph("Div", graph("Sub", day, 1.0), 31.0))
     angle = graph("Div", graph("Mul", months, 2.0 * np.pi), 12.0)
-    read = [graph("Cos", angle), graph("Sin", angle), _weekday(graph, year, month, day)]
+    # The cosine, as a sine: onnxruntime up to 1.28 has no cosine of doubles.
+    cosine = graph("Sin", graph("Add", angle, np.pi / 2))
+    read = [cosine, graph("Sin", angle), _weekday(graph, year, month, day)]
     # The columns as they were, then those that take the place of years, months and days.
     order = np.arange(features.n_columns)
     order[places.T.ravel()] = features.n_columns + np.arange(places.size)
