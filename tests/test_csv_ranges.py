@@ -131,8 +131,8 @@ def test_ranges_of_a_folder(tmp_path, monkeypatch, text):
 
 def test_counts_that_differ_from_the_parsers_give_no_marks(tmp_path, many_marks):
     path = write(tmp_path / "a.csv", 100)
-    assert CsvFormat().record_starts(path, 100) is not None
-    assert CsvFormat().record_starts(path, 99) is None
+    assert CsvFormat().record_starts(path, 100, 0) is not None
+    assert CsvFormat().record_starts(path, 99, 0) is None
 
 
 def test_compressed_files_are_read_from_the_start(tmp_path, many_marks):

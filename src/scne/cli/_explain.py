@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from scne.cli._options import BACKGROUND, DATA_HELP, Data, Json, Model, Seed, Verbose, out_option
+from scne.cli._options import BACKGROUND, DATA_HELP, Data, Json, Model, Seed, Verbose, data_location, out_option
 
 
 class By(StrEnum):
@@ -28,7 +28,10 @@ def explain_command(
     background: Annotated[
         Path | None,
         typer.Option(
-            BACKGROUND, help=f"Rows to compare with, such as those of the fit. {DATA_HELP}", show_default="the data"
+            BACKGROUND,
+            help=f"Rows to compare with, such as those of the fit. {DATA_HELP}",
+            show_default="the data",
+            parser=data_location,
         ),
     ] = None,
     max_background: Annotated[int, typer.Option(min=1, help="Of a larger background so many rows are drawn.")] = 100,
