@@ -1,8 +1,13 @@
 """Files on servers: the models of local files, clear errors, and no credentials in anything that is written."""
 
 import bz2
+import pickle
 import shutil
+import socket
 import subprocess
+import sys
+import time
+import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +16,12 @@ import pyarrow.csv as csv
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
-from commands import SCNE, run_here
+from commands import run_here
 from remote_servers import KEY, SECRET, SECRETS, SIGNATURE, WORD, free_port, object_store, web_server
 
 import scne
 from scne import RVFLRegressor, open_rows
+from scne.passes import listening
 from scne.rows import DataError, RemoteError, location
 from scne.rows import _csv_records as csv_records
 from scne.rows import _http_files as http_files
@@ -80,6 +86,7 @@ class TestSameModel:
         model = scne.load(tmp_path / "m.scne")
         assert model.score(stored) == model.score(served) == model.score(local) > 0.1
         np.testing.assert_array_equal(model.predict(stored), model.predict(local))
+        assert not any(secret.encode() in pickle.dumps(model) for secret in SECRETS)
 
     def test_of_a_folder_with_columns_in_its_names(self, tmp_path, s3):
         # Names that sort in another way as texts than part by part, and things that are no data.
@@ -236,11 +243,15 @@ def test_a_connection_that_breaks_keeps_the_progress(tmp_path, web, ending):
     # Asked for in parts, which some of a server's answers do not bring to an end.
     address = f"http://{web.host}/air.{ending}?X-Amz-Signature={SIGNATURE}"
     whole = fitted(address, tmp_path)
-    asked = len(web.asked)
-    web.cuts = [None] * (asked // 2) + [20]
+    web.cuts = [None] * (len(web.asked) // 2) + [20]
     assert fitted(address, tmp_path) == whole
-    web.cuts = [None] * (asked - 4) + [20] * 100
-    with pytest.raises(RemoteError, match=r"air\.\w+ cannot be read: the connection to its server fails") as broken:
+
+    def break_later(progress):
+        if progress.stage == "learning columns" and progress.done == progress.total:
+            web.cuts = [20] * 1_000
+
+    words = r"air\.\w+ cannot be read: the connection to its server fails"
+    with listening(break_later), pytest.raises(RemoteError, match=words) as broken:
         fitted(address, tmp_path, checkpoint=tmp_path / "progress")
     assert "Run the same again" in broken.value.__notes__[0]
     web.cuts = []
@@ -260,6 +271,33 @@ def test_a_store_that_dies(tmp_path):
             RVFLRegressor(3).fit(rows)
 
 
+def test_google_cloud_storage(tmp_path, monkeypatch):
+    """An emulator answers, where one is installed (``pip install gcp-storage-emulator``)."""
+    emulator = Path(sys.executable).with_name("gcp-storage-emulator")
+    if not emulator.exists():
+        pytest.skip("gcp-storage-emulator is not installed")
+    place = f"127.0.0.1:{free_port()}"
+    options = ["--host=127.0.0.1", f"--port={place.rpartition(':')[2]}", "--in-memory", "--default-bucket=bucket"]
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen([emulator, "start", *options], **silent)
+    try:
+        with socket.socket() as probe:
+            while probe.connect_ex(("127.0.0.1", int(place.rpartition(":")[2]))):
+                assert process.poll() is None
+                time.sleep(0.05)
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://{place}")
+        (tmp_path / "air.csv").write_bytes(content("csv"))
+        to = f"http://{place}/upload/storage/v1/b/bucket/o?uploadType=media&name=data/air.csv"
+        urllib.request.urlopen(urllib.request.Request(to, data=content("csv"), method="POST")).close()
+        assert fitted("gs://bucket/data", tmp_path) == fitted(tmp_path / "air.csv", tmp_path)
+        assert open_rows("gs://bucket/data/air.csv", target="y").files[0].etag
+        with pytest.raises(DataError, match=r"There is no file or folder gs://none/air.csv"):
+            open_rows("gs://none/air.csv", target="y")
+    finally:
+        process.kill()
+        process.wait()
+
+
 @pytest.mark.slow
 def test_a_store_that_refuses(tmp_path, monkeypatch, capsys):
     # Every request is checked from the first one on, and nobody has a key.
@@ -274,7 +312,7 @@ def test_a_store_that_refuses(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_no_output_holds_a_secret(tmp_path, s3, web, monkeypatch):
+def test_no_output_holds_a_secret(tmp_path, s3, web, monkeypatch, capsys):
     web.files["/air.csv"] = content("csv")
     web.credentials = f"X-Amz-Signature={SIGNATURE}"
     stored = s3.put("bucket/air.csv", content("csv"))
@@ -283,11 +321,12 @@ def test_no_output_holds_a_secret(tmp_path, s3, web, monkeypatch):
     said = []
 
     def run(*arguments, fails=False):
-        done = subprocess.run([*SCNE, *arguments], cwd=tmp_path, capture_output=True, text=True)
-        assert (done.returncode != 0) == fails, done.stderr
-        assert "Traceback" not in done.stderr, done.stderr
-        said.append(done.stdout + done.stderr)
+        status, out, errors = run_here(monkeypatch, capsys, *arguments)
+        assert (status != 0) == fails, errors
+        assert "Traceback" not in errors, errors
+        said.append(out + errors)
 
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SCNE_CHECKPOINT_SECONDS", "0")
     run("fit", served, "--target", "y", "--out", "m.scne", *small)
     n_asked = len(web.asked)
@@ -302,16 +341,45 @@ def test_no_output_holds_a_secret(tmp_path, s3, web, monkeypatch):
             web.cuts = []
         run(*fit)
         run("predict", model, data, "--out", out, "--key", "text", "--verbose")
-        run("report", model, data, "--out", f"r{number}.html")
         run("evaluate", model, data, "--json")
         run("inspect", model, "--json")
         run("predict", model, data.replace("air.csv", "none.csv"), "--out", out, fails=True)
+    run("report", "m0.scne", served, "--out", "report.html")
     # The same rows under two names.
     assert (tmp_path / "m0.scne").read_bytes() == (tmp_path / "m1.scne").read_bytes()
-    run("fit", stored, "--target", "y", "--out", "m2.scne", *small, "--dask", "local")
     written = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
     assert len(written) > 8
     for secret in SECRETS:
         assert not any(secret in text for text in said), secret
         assert not any(secret.encode() in bytes_ for bytes_ in written), secret
     assert any("http://127.0.0.1" in text for text in said)
+
+
+@pytest.mark.slow
+def test_workers_of_a_cluster_read_from_servers(tmp_path, s3, web, capfd):
+    distributed = pytest.importorskip("distributed")
+    web.files["/air.csv"] = content("csv")
+    web.credentials = f"X-Amz-Signature={SIGNATURE}"
+    stored = s3.put("bucket/air.csv", content("csv"))
+    served = f"http://me:{WORD}@{web.host}/air.csv?X-Amz-Signature={SIGNATURE}"
+    alone = fitted(stored, tmp_path)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        assert fitted(stored, tmp_path, client=client) == alone
+        web.asked.clear()
+        assert fitted(served, tmp_path, client=client) == alone
+        assert {word is None for _, word in web.asked} == {False}
+
+        def break_later(progress):
+            if progress.stage == "learning columns":
+                web.cuts = [20] * 1_000
+
+        words = r"http://127.0.0.1:\d+/air.csv cannot be read: the connection to its server fails"
+        with listening(break_later), pytest.raises(RemoteError, match=words):
+            fitted(served, tmp_path, client=client)
+    # A task that fails is described in its worker's log.
+    out, errors = capfd.readouterr()
+    assert "Compute Failed" in out + errors
+    assert not any(secret in out + errors for secret in SECRETS)

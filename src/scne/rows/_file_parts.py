@@ -21,7 +21,7 @@ class FileFacts:
 
     Attributes
     ----------
-    path : Location
+    path : Path or RemotePath
     size : int
         In bytes.
     mtime_ns : int

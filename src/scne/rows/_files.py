@@ -33,7 +33,7 @@ class FileRows:
 
     Attributes
     ----------
-    path : Location
+    path : Path or RemotePath
         What was opened.
     files : tuple of FileFacts
         In the order of their rows.

@@ -110,9 +110,11 @@ class RemotePath:
             return RemoteFacts(*web_facts(self._address))
         with self.in_words():
             with self.opened() as file:
-                size, etag = file.size(), (file.metadata() or {}).get("ETag", b"")
+                size, told = file.size(), file.metadata() or {}
             info = file_system(self.scheme, self.place).get_file_info(full_key(self.scheme, self.place, self.key))
-        return RemoteFacts(size, info.mtime_ns or 0, etag.decode("latin-1") if isinstance(etag, bytes) else str(etag))
+        # Stores differ in how they spell it; Hadoop has none.
+        etag = next((value.decode("latin-1") for name, value in told.items() if name.lower() == "etag"), "")
+        return RemoteFacts(size, info.mtime_ns or 0, etag)
 
     def opened(self) -> "pa.NativeFile":
         """The file, to be read from any place on."""

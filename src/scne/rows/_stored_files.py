@@ -24,7 +24,7 @@ class StoredFiles:
 
     Parameters
     ----------
-    path : Location
+    path : Path or RemotePath
         What was opened.
     file_format : FileFormat
     parts : list of FilePart
