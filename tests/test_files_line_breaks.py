@@ -106,7 +106,7 @@ class TestOpenQuotes:
         path = tmp_path / "a.csv"
         path.write_text('y,c\n1,"a\nb"\n')
         monkeypatch.delattr(csv_format.CsvFormat, "batches")
-        csv_format.CsvFormat().record_starts(path, 1)
+        csv_format.CsvFormat().record_starts(path, 1, 20)
         path.write_text('y,c\n1,12" pipe\n')
         with pytest.raises(AttributeError):
-            csv_format.CsvFormat().record_starts(path, 1)
+            csv_format.CsvFormat().record_starts(path, 1, 20)

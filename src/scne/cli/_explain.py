@@ -9,7 +9,19 @@ from typing import Annotated
 
 import typer
 
-from scne.cli._options import BACKGROUND, DATA_HELP, OUT, PAGE, Data, Json, Model, Seed, Verbose, out_option
+from scne.cli._options import (
+    BACKGROUND,
+    DATA_HELP,
+    OUT,
+    PAGE,
+    Data,
+    Json,
+    Model,
+    Seed,
+    Verbose,
+    data_location,
+    out_option,
+)
 
 
 class By(StrEnum):
@@ -36,7 +48,10 @@ def explain_command(
     background: Annotated[
         Path | None,
         typer.Option(
-            BACKGROUND, help=f"Rows to compare with, such as those of the fit. {DATA_HELP}", show_default="the data"
+            BACKGROUND,
+            help=f"Rows to compare with, such as those of the fit. {DATA_HELP}",
+            show_default="the data",
+            parser=data_location,
         ),
     ] = None,
     max_background: Annotated[

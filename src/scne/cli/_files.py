@@ -24,7 +24,7 @@ from scne.estimators import (
     with_scales,
 )
 from scne.fitting import around, probabilities
-from scne.rows import DataError, FileRows
+from scne.rows import DataError, FileRows, Location
 
 WRITERS = (".parquet", ".csv", ".arrow", ".feather")
 Regressor: TypeAlias = SCNERegressor | SCNRegressor | RVFLRegressor
@@ -39,7 +39,12 @@ def is_classifier(model: Model) -> TypeGuard[SCNEClassifier]:
 
 
 def open_for(
-    model: Model, path: Path, *, target: Sequence[str] = (), keys: Sequence[str] = (), drop_missing_target: bool = True
+    model: Model,
+    path: Location,
+    *,
+    target: Sequence[str] = (),
+    keys: Sequence[str] = (),
+    drop_missing_target: bool = True,
 ) -> FileRows:
     """Open rows for a fitted model: its own groups, columns read as in its fit."""
     rows = open_known(model, path, target, keys, drop_missing_target)

@@ -15,7 +15,7 @@ from scne.cli._progress import span_text
 from scne.cli._tables import print_networks, printable
 from scne.estimators import ModelSummary
 from scne.fitting import ClassScores, FittedNetworks
-from scne.rows import ColumnReading, column_readings, counted, listed
+from scne.rows import ColumnReading, Location, column_readings, counted, listed
 
 _LABEL = 9
 # Guessed groups that are listed unasked.
@@ -47,7 +47,7 @@ class FitResult:
         Of a classifier that held rows out.
     """
 
-    data: Path
+    data: Location
     out: Path
     summary: ModelSummary
     paragraph: str

@@ -1,7 +1,7 @@
 """The options that commands share, and their names, which messages use too: each is written here once."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,7 +24,7 @@ TARGET = "--target"
 TO = "--to"
 VERBOSE = "--verbose"
 
-DATA_HELP = "Parquet, CSV or Arrow: a file, or a folder of files."
+DATA_HELP = "Parquet, CSV or Arrow: a file, a folder of files, or an address (s3://, gs://, hdfs://, https://)."
 
 
 def whole_number(text: str) -> int:
@@ -39,8 +39,17 @@ def out_option(words: str, *, is_page: bool = False) -> object:
     return typer.Option(OUT, "-o", help=words, dir_okay=not is_page)
 
 
-Data = Annotated[Path, typer.Argument(help=DATA_HELP)]
-DataWithTarget = Annotated[Path, typer.Argument(help=f"{DATA_HELP} With the target.")]
+def data_location(text: str) -> Any:
+    """A path of this machine, or a file on a server from its address, whose secrets no message shows."""
+    # Imported here, so that `scne --help` answers at once.
+    from scne.rows import location
+
+    return location(text)
+
+
+# What the parser gives may be a `RemotePath` as well, which is not loaded to print a help.
+Data = Annotated[Path, typer.Argument(help=DATA_HELP, parser=data_location)]
+DataWithTarget = Annotated[Path, typer.Argument(help=f"{DATA_HELP} With the target.", parser=data_location)]
 Device = Annotated[
     str | None,
     typer.Option(help="Device: cpu, cuda, or auto for a GPU if there is one. Needs PyTorch.", show_default="cpu"),

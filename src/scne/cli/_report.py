@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from scne.cli._report_rows import EvaluatedRows
     from scne.estimators import ModelSummary
     from scne.explain import GroupImportances, PermutationImportances
+    from scne.rows import Location
 
 LEVEL = 0.9
 # Rows that are drawn for the pictures, and those of them whose columns are shuffled (five times each): fewer where
@@ -60,7 +61,7 @@ class Report:
     permutation: "PermutationImportances"
     networks: "GroupImportances | None"
     model_path: Path
-    data_path: Path
+    data_path: "Location"
     command: str
     seed: int
     started: float
@@ -106,7 +107,12 @@ def report_command(
 
 
 def make_report(
-    model_path: Path, data_path: Path, targets: Sequence[str], out: Path, seed: int, drop_missing_target: bool = True
+    model_path: Path,
+    data_path: "Location",
+    targets: Sequence[str],
+    out: Path,
+    seed: int,
+    drop_missing_target: bool = True,
 ) -> Report:
     """Load the model, read the rows once, and shuffle columns of a sample of them."""
     import numpy as np
@@ -146,7 +152,9 @@ def make_report(
     return Report(model, summary, said, rows.targets, evaluated, widths, no_widths, baselines, rises, networks, *about)
 
 
-def _command(model: Path, data: Path, targets: Sequence[str], out: Path, seed: int, drop_missing_target: bool) -> str:
+def _command(
+    model: Path, data: "Location", targets: Sequence[str], out: Path, seed: int, drop_missing_target: bool
+) -> str:
     words = ["scne", "report", str(model), str(data)]
     for target in targets:
         words += [TARGET, target]

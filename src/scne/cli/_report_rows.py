@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeAlias, TypeGuard
 
 import numpy as np
@@ -34,7 +33,7 @@ from scne.estimators import (
 )
 from scne.fitting import around
 from scne.passes import announce, stripe_rows
-from scne.rows import DataError, FileRows, SampleDrawer, class_codes, counted, open_rows
+from scne.rows import DataError, FileRows, Location, SampleDrawer, class_codes, counted, open_rows
 
 # Nodes up to which networks are left out in turn and bounds are computed: beyond, that takes minutes.
 MOST_NODES = 4_000
@@ -93,7 +92,7 @@ class EvaluatedRows:
     scales: NDArray[np.float64]
 
 
-def open_truth(model: Model, path: Path, targets: Sequence[str], drop_missing_target: bool) -> TruthRows:
+def open_truth(model: Model, path: Location, targets: Sequence[str], drop_missing_target: bool) -> TruthRows:
     """Open files for a model that was fitted on files, or on arrays and frames.
 
     `targets` name the columns with the truth; a model that was fitted on files knows them itself. Rows without one are

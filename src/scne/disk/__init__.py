@@ -7,6 +7,7 @@ holds in one place: a path has its old content or its new one, and only files th
 from scne.disk._array_files import DamagedFile, label_of, read_arrays, write_arrays
 from scne.disk._locks import lock, lock_folder
 from scne.disk._outputs import CHECKPOINT_MANIFEST, check_output, is_checkpoint
+from scne.disk._urls import is_url, refuse_url, without_secrets
 from scne.disk._whole import (
     NotWritten,
     appearing_whole,
@@ -25,13 +26,16 @@ __all__ = [
     "check_output",
     "flush_folder",
     "is_checkpoint",
+    "is_url",
     "label_of",
     "lock",
     "lock_folder",
     "read_arrays",
+    "refuse_url",
     "sweep_folder",
     "sweep_leftovers",
     "temporary_beside",
+    "without_secrets",
     "write_arrays",
     "write_whole",
 ]

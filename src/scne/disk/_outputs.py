@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from scne.disk._urls import refuse_url
 from scne.disk._whole import OWN_NAMES, sweep_leftovers
 
 # What tells a folder of a fit's progress from any other.
@@ -16,7 +17,7 @@ def is_checkpoint(folder: Path) -> bool:
     return (folder / CHECKPOINT_MANIFEST).is_file()
 
 
-def check_output(out: Path, inputs: Mapping[str, Path | None], *, is_data: bool = False, option: str = "--out") -> None:
+def check_output(out: Path, inputs: Mapping[str, object], *, is_data: bool = False, option: str = "--out") -> None:
     """Refuse a path that would replace an input, or lie among the files of an input folder.
 
     What an earlier command that was killed left beside the path is removed.
@@ -25,7 +26,7 @@ def check_output(out: Path, inputs: Mapping[str, Path | None], *, is_data: bool 
     ----------
     out : Path
         Where a file will be written.
-    inputs : mapping of str to Path or None
+    inputs : mapping of str to Path, RemotePath or None
         What the command reads, by the words that name it in an error.
     is_data : bool
         Whether the file holds rows; others may not have the ending of one.
@@ -44,9 +45,11 @@ def check_output(out: Path, inputs: Mapping[str, Path | None], *, is_data: bool 
     ...
     ValueError: --out is 'air.parquet', which is the data itself; choose another path, so that nothing is lost.
     """
+    refuse_url(out, option)
     place = Path(os.path.realpath(out))
-    for words, path in inputs.items():
-        if path is not None and _same_file(place, path):
+    local = {words: path for words, path in inputs.items() if isinstance(path, Path)}
+    for words, path in local.items():
+        if _same_file(place, path):
             raise ValueError(
                 f"{option} is {str(out)!r}, which is {words} itself; choose another path, so that nothing is lost."
             )
@@ -57,8 +60,8 @@ def check_output(out: Path, inputs: Mapping[str, Path | None], *, is_data: bool 
             f"{option} is {str(out)!r}, but files that end in {place.suffix} hold rows; choose another ending, so that "
             "nobody reads it as data."
         )
-    for words, path in inputs.items():
-        if path is not None and path.is_dir() and _would_be_read(place, Path(os.path.realpath(path))):
+    for words, path in local.items():
+        if path.is_dir() and _would_be_read(place, Path(os.path.realpath(path))):
             raise ValueError(
                 f"{option} is {str(out)!r}, inside the folder of {words}, {str(path)!r}, where the next command would "
                 "read it as data; choose a path outside of that folder."

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from scne.disk._locks import lock, lock_folder
+from scne.disk._urls import refuse_url
 
 # The ending says whose file it is. Names that begin with a dot are never read as data.
 _ENDING = "scne-tmp"
@@ -62,6 +63,7 @@ def appearing_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     Path(folder, "note").read_bytes(), len(os.listdir(folder))
     (b'whole', 1)
     """
+    refuse_url(path, "The path to write to")
     target = Path(os.path.realpath(path))
     # Renaming onto a device would replace the device itself: `--out /dev/null` must not, whoever runs it.
     if target.exists() and not target.is_file():

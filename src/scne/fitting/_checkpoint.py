@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.disk import DamagedFile, NotWritten, label_of, read_arrays, write_arrays
+from scne.disk import DamagedFile, NotWritten, label_of, read_arrays, refuse_url, write_arrays
 from scne.fitting._checkpoint_folder import CheckpointError, CheckpointFolder
 from scne.passes import ScneWarning
 
@@ -61,6 +61,7 @@ class Checkpoint:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        refuse_url(folder, "checkpoint")
         self.folder = Path(folder)
         self._last = time.monotonic()
         self._label = ""

@@ -32,7 +32,7 @@ from scne.rows._blocks import (
     other_places,
     stacked,
 )
-from scne.rows._data_error import DataError, counted, listed, listing
+from scne.rows._data_error import DataError, RemoteError, counted, listed, listing
 from scne.rows._dates import (
     DateColumns,
     DatedScaling,
@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from scne.rows._opening import open_rows
     from scne.rows._reading_cost import reading_cost
     from scne.rows._readings import ColumnReading, column_readings
+    from scne.rows._remote_paths import Location, RemotePath, location
     from scne.rows._sample import RowSample, SampleDrawer, row_keys, sample_positions
     from scne.rows._schemas import is_numeric
     from scne.rows._tables import RawRows, TableRows
@@ -104,7 +105,9 @@ _WITH_ARROW = {
     "FileFacts": "_file_parts",
     "FileRows": "_files",
     "Label": "_labels",
+    "Location": "_remote_paths",
     "RawRows": "_tables",
+    "RemotePath": "_remote_paths",
     "RowSample": "_sample",
     "SampleDrawer": "_sample",
     "TableRows": "_tables",
@@ -120,6 +123,7 @@ _WITH_ARROW = {
     "has_only_numbers": "_frames",
     "number_columns": "_frames",
     "is_numeric": "_schemas",
+    "location": "_remote_paths",
     "number_encoder": "_encoder",
     "numbers": "_batches",
     "open_rows": "_opening",
@@ -157,8 +161,11 @@ __all__ = [
     "FileRows",
     "InputScaling",
     "Label",
+    "Location",
     "RampScaling",
     "RawRows",
+    "RemoteError",
+    "RemotePath",
     "RowBlock",
     "RowSample",
     "RowSource",
@@ -206,6 +213,7 @@ __all__ = [
     "like",
     "listed",
     "listing",
+    "location",
     "namespace_of",
     "number_columns",
     "number_encoder",

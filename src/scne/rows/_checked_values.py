@@ -1,7 +1,6 @@
 """Targets and weights of files, checked as they are read, so that an error can name the file and the row."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from scne.rows._arrays import MOST
 from scne.rows._batches import numbers
 from scne.rows._data_error import DataError
+from scne.rows._remote_paths import Location
 from scne.rows._schemas import is_numeric
 
 
@@ -17,7 +17,7 @@ def check_targets(
     chunk: pa.RecordBatch,
     names: Sequence[str],
     there: NDArray[np.bool_] | None,
-    path: Path,
+    path: Location,
     first_row: int,
     without_gaps: str,
 ) -> None:
@@ -49,7 +49,7 @@ def check_targets(
 
 
 def check_weights(
-    chunk: pa.RecordBatch, name: str, there: NDArray[np.bool_] | None, path: Path, first_row: int
+    chunk: pa.RecordBatch, name: str, there: NDArray[np.bool_] | None, path: Location, first_row: int
 ) -> None:
     """Refuse weights that are missing, infinite or negative; the parameters are those of `check_targets`."""
     values = _counting(chunk, name, there)
@@ -66,7 +66,7 @@ def _counting(chunk: pa.RecordBatch, name: str, there: NDArray[np.bool_] | None)
 
 
 def _refuse_gaps(
-    role: str, name: str, values: NDArray[np.float64], path: Path, first_row: int, without_gaps: str | None = None
+    role: str, name: str, values: NDArray[np.float64], path: Location, first_row: int, without_gaps: str | None = None
 ) -> None:
     unfit = ~np.isfinite(values)
     if unfit.any():
@@ -81,7 +81,7 @@ def _unfit(
     name: str,
     what: str,
     unfit: NDArray[np.bool_],
-    path: Path,
+    path: Location,
     first_row: int,
     otherwise: str | None = None,
 ) -> DataError:

@@ -4,12 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
 from scne.rows._data_error import DataError, listing, no_such_column
 from scne.rows._groups import matching
+from scne.rows._remote_paths import Location
 from scne.rows._schemas import UnifiedColumns
 from scne.rows._settled_types import KnowsColumns
 from scne.rows._warnings import warn_user
@@ -46,7 +46,7 @@ class ColumnRoles:
 
 
 def assign_columns(
-    path: Path,
+    path: Location,
     names: Sequence[str],
     targets: Iterable[str],
     groups: Mapping[str, Iterable[str]] | None,
@@ -86,7 +86,7 @@ def assign_columns(
     return ColumnRoles(by_role("target"), weight, by_role("key"), tuple(inputs), by_group, guessed)
 
 
-def _known_columns(path: Path, names: Sequence[str], like: KnowsColumns) -> list[str]:
+def _known_columns(path: Location, names: Sequence[str], like: KnowsColumns) -> list[str]:
     """The columns that a model learned from, in the order of the files; all of them must be there."""
     for name in like.columns:
         if name not in names:
@@ -94,7 +94,7 @@ def _known_columns(path: Path, names: Sequence[str], like: KnowsColumns) -> list
     return [name for name in names if name in like.columns]
 
 
-def nameless(path: Path, unified: UnifiedColumns, mentioned: Collection[str]) -> list[str]:
+def nameless(path: Location, unified: UnifiedColumns, mentioned: Collection[str]) -> list[str]:
     """Columns without a name that are empty, as a separator at the end of each line makes them.
 
     Others, unless the user mentions them, are refused: mostly they are row numbers that were written along.
@@ -112,7 +112,7 @@ def nameless(path: Path, unified: UnifiedColumns, mentioned: Collection[str]) ->
     return empty
 
 
-def unused_index(path: Path, names: Sequence[str], index: Collection[str], mentioned: Collection[str]) -> list[str]:
+def unused_index(path: Location, names: Sequence[str], index: Collection[str], mentioned: Collection[str]) -> list[str]:
     """Columns that are the index of a stored data frame, unless the user mentions them; a warning names them.
 
     An index tells rows apart. It is no measurement, and where rows are sorted by their target it gives the target away.
@@ -138,7 +138,11 @@ def unused_index(path: Path, names: Sequence[str], index: Collection[str], menti
 
 
 def _given_groups(
-    path: Path, names: Sequence[str], free: Sequence[str], taken: Mapping[str, str], groups: Mapping[str, Iterable[str]]
+    path: Location,
+    names: Sequence[str],
+    free: Sequence[str],
+    taken: Mapping[str, str],
+    groups: Mapping[str, Iterable[str]],
 ) -> dict[str, tuple[str, ...]]:
     if not groups:
         raise DataError("groups is empty; give at least one group of columns, or None to guess them from the names.")

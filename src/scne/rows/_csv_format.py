@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as csv
@@ -12,6 +11,7 @@ import pyarrow.csv as csv
 from scne.rows._batches import without_first
 from scne.rows._csv_records import Records, RecordStarts, Stretch, find_records
 from scne.rows._data_error import DataError, listing
+from scne.rows._locations import COMPRESSIONS, Location, opened, opened_stream
 from scne.rows._stray_texts import StrayTexts, find_strays, stray_error
 
 _BLOCK_BYTES = 1 << 20
@@ -19,7 +19,6 @@ _BLOCK_BYTES = 1 << 20
 _LARGEST_BLOCK = 1 << 26
 _GROWTH = 4
 _DELIMITERS = ",;\t|"
-COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4")
 _TOO_LONG = "straddl"
 
 
@@ -34,7 +33,7 @@ class CsvFormat:
     missing: tuple[str, ...] = ()
     name = "CSV"
 
-    def schema(self, path: Path) -> pa.Schema:
+    def schema(self, path: Location) -> pa.Schema:
         """Column names, and the types that the first block suggests."""
         schema = self._first_block(path).schema
         if all(_is_number(name) for name in schema.names):
@@ -45,12 +44,12 @@ class CsvFormat:
         # Bytes that are no UTF-8 are found to be so when, and if, their column is read.
         return pa.schema([(c.name, pa.string() if c.type == pa.binary() else c.type) for c in schema])
 
-    def n_rows(self, path: Path) -> int | None:
+    def n_rows(self, path: Location) -> int | None:
         """None: the lines of a text file are counted by reading it."""
         return None
 
     def batches(
-        self, path: Path, schema: pa.Schema, rows: int, skip: int, stretch: Stretch | None = None
+        self, path: Location, schema: pa.Schema, rows: int, skip: int, stretch: Stretch | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Stream the rows with the types of `schema`; pyarrow parses the next blocks on its threads.
 
@@ -71,7 +70,7 @@ class CsvFormat:
                 # Rows that were handed out are not handed out again.
                 block = _larger(path, block)
 
-    def strays(self, path: Path, names: Iterable[str]) -> dict[str, StrayTexts]:
+    def strays(self, path: Location, names: Iterable[str]) -> dict[str, StrayTexts]:
         """Of some columns that hold text, those whose first block is mostly something else."""
         block = self._first_block(path)
         by_name = {}
@@ -82,8 +81,10 @@ class CsvFormat:
                 by_name[name] = strays
         return by_name
 
-    def record_starts(self, path: Path, n_rows: int) -> RecordStarts | None:
+    def record_starts(self, path: Location, n_rows: int, size: int) -> RecordStarts | None:
         """Marks from which ranges of the rows, which were counted, can be read; None for compressed and small files.
+
+        `size` is that of the file in bytes.
 
         Raises
         ------
@@ -91,8 +92,8 @@ class CsvFormat:
             When the file ends inside quotes: all rows after the quote would be one text.
         """
         delimiter = _delimiter(path)
-        with pa.input_stream(str(path)) as stream:
-            records = find_records(stream, delimiter, path.stat().st_size)
+        with opened_stream(path) as stream:
+            records = find_records(stream, delimiter, size)
         names = tuple(self._first_block(path).schema.names)
         # An odd number of quotes alone does not tell, because a quote inside a text stands for itself.
         if records.n_quotes % 2:
@@ -100,7 +101,7 @@ class CsvFormat:
         # Places in what a compressed file holds are no places in the file.
         return None if is_compressed(path) else records.starts(n_rows, names, delimiter)
 
-    def _check_end(self, path: Path, name: str, records: Records) -> None:
+    def _check_end(self, path: Location, name: str, records: Records) -> None:
         last_column, end = pa.schema([(name, pa.string())]), records.end
         last = ""
         for batch in self.batches(path, last_column, 1 << 14, 0):
@@ -114,7 +115,7 @@ class CsvFormat:
                 f"{last[:30]!r}; close the quotes there."
             )
 
-    def _scan(self, path: Path, schema: pa.Schema, block: int, stretch: Stretch | None) -> Iterator[pa.RecordBatch]:
+    def _scan(self, path: Location, schema: pa.Schema, block: int, stretch: Stretch | None) -> Iterator[pa.RecordBatch]:
         """One batch for each block; few blocks are parsed ahead, which a scanner of datasets does not promise."""
         names = None if stretch is None else stretch.names
         delimiter = _delimiter(path) if stretch is None else stretch.delimiter
@@ -129,17 +130,20 @@ class CsvFormat:
         ):
             yield from reader
 
-    def _first_block(self, path: Path) -> pa.RecordBatch:
+    def _first_block(self, path: Location) -> pa.RecordBatch:
         """The rows of the first block, with the types that they suggest."""
         block, parsing = _BLOCK_BYTES, _parsing(_delimiter(path))
         while True:
             try:
-                with csv.open_csv(
-                    str(path),
-                    read_options=csv.ReadOptions(block_size=block, use_threads=False),
-                    parse_options=parsing,
-                    convert_options=self._conversion(None),
-                ) as reader:
+                with (
+                    opened_stream(path) as source,
+                    csv.open_csv(
+                        source,
+                        read_options=csv.ReadOptions(block_size=block, use_threads=False),
+                        parse_options=parsing,
+                        convert_options=self._conversion(None),
+                    ) as reader,
+                ):
                     schema = reader.schema
                     # The names are read as bytes, and first looked at here.
                     _ = schema.names
@@ -162,7 +166,7 @@ class CsvFormat:
             null_values=[*usual, *self.missing],
         )
 
-    def _explained(self, path: Path, schema: pa.Schema, message: str, before: int) -> DataError:
+    def _explained(self, path: Location, schema: pa.Schema, message: str, before: int) -> DataError:
         """Pyarrow's words on a value that does not fit, with the column's name instead of its number.
 
         `before` is the number of rows before those that were read.
@@ -194,7 +198,7 @@ class CsvFormat:
         )
 
 
-def _larger(path: Path, block: int) -> int:
+def _larger(path: Location, block: int) -> int:
     if block >= _LARGEST_BLOCK:
         raise DataError(
             f"{path} has a record of more than {_LARGEST_BLOCK >> 20} MB, and longer ones are not read; if it should "
@@ -203,11 +207,12 @@ def _larger(path: Path, block: int) -> int:
     return block * _GROWTH
 
 
-def is_compressed(path: Path) -> bool:
+def is_compressed(path: Location) -> bool:
     """Whether a file is decompressed as it is read, by its ending.
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> is_compressed(Path("a.csv.gz")), is_compressed(Path("a.csv"))
     (True, False)
     """
@@ -215,13 +220,13 @@ def is_compressed(path: Path) -> bool:
 
 
 @contextmanager
-def _opened(path: Path, stretch: Stretch | None) -> Iterator[pa.NativeFile]:
+def _opened(path: Location, stretch: Stretch | None) -> Iterator[pa.NativeFile]:
     """The bytes of a file, or a stretch of them."""
     if stretch is None:
-        with pa.input_stream(str(path)) as whole:
+        with opened_stream(path) as whole:
             yield whole
     else:
-        with pa.OSFile(str(path)) as file, file.get_stream(stretch.start, stretch.stop - stretch.start) as part:
+        with opened(path) as file, file.get_stream(stretch.start, stretch.stop - stretch.start) as part:
             yield part
 
 
@@ -229,9 +234,9 @@ def _parsing(delimiter: str) -> csv.ParseOptions:
     return csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
 
 
-def _delimiter(path: Path) -> str:
+def _delimiter(path: Location) -> str:
     """The separator that occurs most in the line of names."""
-    with pa.input_stream(str(path)) as stream:
+    with opened_stream(path) as stream:
         head = stream.read(_BLOCK_BYTES)
     if b"\0" in head:
         wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or head.count(0) > len(head) // 8

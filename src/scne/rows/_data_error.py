@@ -2,11 +2,17 @@
 
 import difflib
 from collections.abc import Iterable
-from pathlib import Path
 
 
 class DataError(ValueError):
     """The data cannot be used as they are; the message says which file and column, and what to do."""
+
+
+class RemoteError(OSError):
+    """A server does not give what it was asked for: it cannot be reached, refuses, or ends early.
+
+    No `ValueError`: what a fit has kept in its checkpoint stays there.
+    """
 
 
 class RefusedValue(DataError):
@@ -73,7 +79,7 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def no_such_column(column: str, role: str, path: str | Path, names: Iterable[str]) -> DataError:
+def no_such_column(column: str, role: str, path: object, names: Iterable[str]) -> DataError:
     """The error for a column that is asked for and not there.
 
     Examples

@@ -6,7 +6,6 @@ rows out in batches of one length, whatever the files' own parts are.
 
 import copy
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from scne.rows._columns import ColumnRoles
 from scne.rows._data_error import DataError, listing, no_such_column
 from scne.rows._kept_rows import BlockCount, KeptRows, has_targets, with_targets
 from scne.rows._labels import Label, LabelColumn, label_column, labelled_chunks
+from scne.rows._locations import Location
 from scne.rows._row_weights import WeightScale
 from scne.rows._schemas import UnifiedColumns, kind_of
 from scne.rows._settled_types import KnowsColumns, settled_types
@@ -33,7 +33,7 @@ class FileRows:
 
     Attributes
     ----------
-    path : Path
+    path : Path or RemotePath
         What was opened.
     files : tuple of FileFacts
         In the order of their rows.
@@ -54,7 +54,7 @@ class FileRows:
     undeclared_texts : tuple of str
         Input columns of CSV files that hold text without having been stated to: if most of their values turn out to be
         numbers, they raise an error.
-    bare_dates : dict of str to Path
+    bare_dates : dict of str to Location
         Columns of timestamps that are dates without an hour in some file, and the file.
     memory_budget : float
         Bytes that a fit may take.
@@ -286,7 +286,7 @@ class FileRows:
         place = chunk.schema.get_field_index(self.weight_name)
         return chunk.set_column(place, pa.field(self.weight_name, pa.float64()), pa.array(weights))
 
-    def _check(self, path: Path, first_row: int, chunk: pa.RecordBatch) -> None:
+    def _check(self, path: Location, first_row: int, chunk: pa.RecordBatch) -> None:
         targets = self._stored_targets.names
         # Rows that are left out may hold anything, but keep their numbers.
         there = None if self._kept is None else has_targets(chunk, targets)

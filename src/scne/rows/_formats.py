@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.ipc as ipc
 
-from scne.rows._csv_format import COMPRESSIONS, CsvFormat
+from scne.rows._csv_format import CsvFormat
 from scne.rows._data_error import DataError
+from scne.rows._locations import COMPRESSIONS, Location, RemotePath, opened
 from scne.rows._parquet_format import ParquetFormat
 from scne.rows._paths import data_paths, irregular
 
@@ -28,13 +29,13 @@ class FileFormat(Protocol):
 
     name: str
 
-    def schema(self, path: Path) -> pa.Schema:
+    def schema(self, path: Location) -> pa.Schema:
         """Column names and types."""
 
-    def n_rows(self, path: Path) -> int | None:
+    def n_rows(self, path: Location) -> int | None:
         """Number of rows, or None when only reading the file would tell."""
 
-    def batches(self, path: Path, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
+    def batches(self, path: Location, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
         """Rows from number `skip` on, about `rows` at a time, with at least the columns of `schema`."""
 
 
@@ -43,22 +44,24 @@ class ArrowFormat:
 
     name = "Arrow"
 
-    def schema(self, path: Path) -> pa.Schema:
+    def schema(self, path: Location) -> pa.Schema:
         """Column names and types."""
-        with pa.memory_map(str(path)) as mapped:
+        with _mapped(path) as mapped:
             return ipc.open_file(mapped).schema
 
-    def n_rows(self, path: Path) -> int | None:
+    def n_rows(self, path: Location) -> int | None:
         """Number of rows, from the heads of the record batches."""
-        return int(ds.dataset(str(path), format="ipc").count_rows())
+        with opened(path) as file:
+            return int(ds.IpcFileFormat().make_fragment(file).count_rows())
 
-    def batches(self, path: Path, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
+    def batches(self, path: Location, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
         """Stream the rows.
 
         The file is mapped again for every piece: pages that were read stay resident as long as their map does, and
-        a record batch may be as large as the file. Compressed record batches are loaded as a whole, one by one.
+        a record batch may be as large as the file. Record batches that are compressed, or lie on a server, are loaded
+        as a whole, one by one.
         """
-        with pa.memory_map(str(path)) as mapped:
+        with _mapped(path) as mapped:
             n_batches = ipc.open_file(mapped).num_record_batches
         piece = _PIECE_BATCHES * rows
         for number in range(n_batches):
@@ -77,8 +80,15 @@ class ArrowFormat:
             skip = max(0, skip - length)
 
 
-def _mapped_batch(path: Path, number: int) -> tuple[pa.RecordBatch, bool]:
+def _mapped(path: Location) -> pa.NativeFile:
+    return path.opened() if isinstance(path, RemotePath) else pa.memory_map(str(path))
+
+
+def _mapped_batch(path: Location, number: int) -> tuple[pa.RecordBatch, bool]:
     """A record batch of a mapped file, and whether it lies in the map: a compressed one does not."""
+    if isinstance(path, RemotePath):
+        with path.opened() as file:
+            return ipc.open_file(file).get_batch(number), False
     with pa.memory_map(str(path)) as mapped:
         batch = ipc.open_file(mapped).get_batch(number)
         mapped.seek(0)
@@ -95,7 +105,7 @@ FORMATS: dict[str, FileFormat] = {
 }
 
 
-def format_of(path: Path) -> FileFormat | None:
+def format_of(path: Location) -> FileFormat | None:
     """The format that a file's ending stands for.
 
     Examples
@@ -111,19 +121,19 @@ def format_of(path: Path) -> FileFormat | None:
     return FORMATS.get(endings[-1]) if endings else None
 
 
-def find_files(path: Path) -> tuple[FileFormat, list[Path]]:
+def find_files(path: Location) -> tuple[FileFormat, list[Location]]:
     """The data files at a path, in the order in which their rows are counted, and the format that they share."""
-    problem = irregular(path)
-    if problem is not None:
-        raise DataError(f"{path} {problem}.")
+    paths: list[Location] = [path]
+    if isinstance(path, Path):
+        problem = irregular(path)
+        if problem is not None:
+            raise DataError(f"{path} {problem}.")
     if not path.exists():
         raise DataError(f"There is no file or folder {path}.")
     if path.is_dir():
-        paths = data_paths(path)
+        paths = [*(path.files() if isinstance(path, RemotePath) else data_paths(path))]
         if not paths:
             raise DataError(f"The folder {path} holds no data files; {_endings()}.")
-    else:
-        paths = [path]
     formats = {file: format_of(file) for file in paths}
     first_format = next((kind for kind in formats.values() if kind is not None), None)
     for file, kind in formats.items():
@@ -142,7 +152,7 @@ def _endings() -> str:
     return f"files ending in {', '.join(FORMATS)} are read"
 
 
-def partition_values(root: Path, paths: list[Path]) -> list[dict[str, pa.Scalar]]:
+def partition_values(root: Location, paths: list[Location]) -> list[dict[str, pa.Scalar]]:
     """Columns that are written in folder names (``year=2013/part-0.parquet``), for every file.
 
     Spark, Hive and Dask leave such columns out of the files themselves.
@@ -155,7 +165,7 @@ def partition_values(root: Path, paths: list[Path]) -> list[dict[str, pa.Scalar]
     texts = [
         {
             unquote(name): None if value == _NO_PARTITION else unquote(value)
-            for name, sign, value in (part.partition("=") for part in file.relative_to(root).parent.parts)
+            for name, sign, value in (part.partition("=") for part in _below(root, file))
             if sign and name
         }
         for file in paths
@@ -173,6 +183,14 @@ def partition_values(root: Path, paths: list[Path]) -> list[dict[str, pa.Scalar]
         }
         for text in texts
     ]
+
+
+def _below(root: Location, file: Location) -> tuple[str, ...]:
+    """The folders between a folder and a file in it."""
+    if isinstance(file, RemotePath):
+        return file.below(root).parts
+    assert isinstance(root, Path)
+    return file.relative_to(root).parent.parts
 
 
 def _is_whole(text: str) -> bool:

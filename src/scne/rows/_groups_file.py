@@ -6,6 +6,7 @@ import reprlib
 import tomllib
 from pathlib import Path
 
+from scne.disk import refuse_url
 from scne.rows._data_error import DataError, listing
 from scne.rows._paths import irregular
 
@@ -40,6 +41,7 @@ def read_groups(path: str | os.PathLike[str]) -> dict[str, list[str]]:
     ...     read_groups(path)
     {'gases': ['SO2', 'NO*']}
     """
+    refuse_url(path, "The groups file")
     path = Path(path)
     problem = irregular(path)
     if problem is not None:

@@ -3,11 +3,11 @@
 import hashlib
 import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scne.rows._files import FileRows
+from scne.rows._locations import Location, RemotePath, opened
 
 # Bytes up to which all of the files is read: a second or so. Beyond, stretches of them that are spread evenly.
 _WHOLE_BYTES = 256 << 20
@@ -20,6 +20,7 @@ def identity_of_files(rows: "FileRows") -> dict[str, Any]:
 
     A file is known by its name, size, time of change and content: all of it where the files have up to 256 MB
     together, stretches of it beyond. A change that keeps a large file's size and time, and no stretch, goes unnoticed.
+    On a server the etag stands for the content, and no address has anything secret in it.
 
     Examples
     --------
@@ -32,10 +33,10 @@ def identity_of_files(rows: "FileRows") -> dict[str, Any]:
     """
     total = sum(facts.size for facts in rows.files)
     stretches = None if total <= _WHOLE_BYTES else max(2, _MOST_STRETCHES // len(rows.files))
-    files = [[os.path.realpath(facts.path), facts.size, facts.mtime_ns] for facts in rows.files]
+    files = [[_place(facts.path), facts.size, facts.mtime_ns] for facts in rows.files]
     identity = {
         "data files": _hashed(files),
-        "data content": _hashed([_content(facts.path, facts.size, stretches) for facts in rows.files]),
+        "data content": _hashed([facts.etag or _content(facts.path, facts.size, stretches) for facts in rows.files]),
         "target": list(rows.target_names),
         "weight": rows.weight_name,
         "groups": [[name, list(columns)] for name, columns in rows.groups.items()],
@@ -52,9 +53,13 @@ def identity_of_files(rows: "FileRows") -> dict[str, Any]:
     return identity
 
 
-def _content(path: Path, size: int, stretches: int | None) -> str:
+def _place(path: Location) -> str:
+    return str(path) if isinstance(path, RemotePath) else os.path.realpath(path)
+
+
+def _content(path: Location, size: int, stretches: int | None) -> str:
     digest = hashlib.sha256()
-    with open(path, "rb") as file:
+    with opened(path) as file:
         if stretches is None or size <= stretches * _STRETCH_BYTES:
             while block := file.read(1 << 20):
                 digest.update(block)

@@ -2,16 +2,16 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import pyarrow as pa
 
 from scne.rows._columns import ColumnRoles, assign_columns, nameless, unused_index
 from scne.rows._csv_format import CsvFormat
 from scne.rows._data_error import DataError, no_such_column
-from scne.rows._file_parts import FilePart, open_part
+from scne.rows._file_parts import FilePart, open_part, reading
 from scne.rows._files import FileRows
 from scne.rows._formats import find_files, partition_values
+from scne.rows._locations import Location, RemotePath, location
 from scne.rows._memory_sizes import check_bytes
 from scne.rows._schemas import KINDS, is_numeric, unify_columns
 from scne.rows._settled_types import KnowsColumns, settled_types
@@ -20,7 +20,7 @@ from scne.rows._stray_texts import stray_error, stray_target
 
 
 def open_rows(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | RemotePath,
     *,
     target: str | Iterable[str] | None,
     groups: Mapping[str, Iterable[str]] | None = None,
@@ -42,7 +42,9 @@ def open_rows(
 
     Parameters
     ----------
-    path : path
+    path : path or address
+        On this machine, or ``s3://bucket/air.parquet``, ``gs://``, ``hdfs://``, ``https://``; credentials come from the
+        environment.
     target : str, sequence of str, or None
         Column or columns to predict, numbers for regressors; `SCNEClassifier` takes one of text, true or false, or
         whole numbers. None for rows to predict on.
@@ -90,12 +92,12 @@ def open_rows(
     >>> rows.n_rows, len(batches), rows.groups
     (2, 2, {'gas': ('gas_SO2', 'gas_NO2'), 'columns': ('hour',)})
     """
-    path, memory_budget = Path(path), check_bytes("memory", memory)
-    file_format, paths = find_files(path)
+    place, memory_budget = location(path), check_bytes("memory", memory)
+    file_format, paths = find_files(place)
     marks = _missing_texts(_names(missing), like)
     if isinstance(file_format, CsvFormat):
         file_format = CsvFormat(marks)
-    partitions = partition_values(path, paths) if path.is_dir() else [{}]
+    partitions = partition_values(place, paths) if place.is_dir() else [{}]
     no_codes = {*_names(target), *_names(weight), *_names(keys)}
     parts = [open_part(file_format, file, values, no_codes) for file, values in zip(paths, partitions, strict=True)]
     unified = unify_columns([(part.facts.path, part.schema) for part in parts])
@@ -105,9 +107,9 @@ def open_rows(
         in_groups = [item for items in (groups or {}).values() for item in _names(items)]
         mentioned = {*left_out, *_names(target), *_names(weight), *_names(keys), *(kinds or {}), *in_groups}
         index = {name for part in parts for name in part.index}
-        left_out += [*nameless(path, unified, mentioned), *unused_index(path, names, index, mentioned)]
-    roles = assign_columns(path, names, _names(target), groups, weight, _names(keys), left_out, like)
-    _check_kinds(path, names, kinds or {})
+        left_out += [*nameless(place, unified, mentioned), *unused_index(place, names, index, mentioned)]
+    roles = assign_columns(place, names, _names(target), groups, weight, _names(keys), left_out, like)
+    _check_kinds(place, names, kinds or {})
     needed = set(roles.all)
     text_files = isinstance(file_format, CsvFormat)
     written = set(names) if text_files else {name for part in parts for name in part.constants}
@@ -124,11 +126,11 @@ def open_rows(
         written=written,
         fitted=fitted,
     )
-    _check_weight(path, schema, roles.weight)
+    _check_weight(place, schema, roles.weight)
     if all(part.n_rows == 0 for part in parts):
-        raise DataError(f"{path} holds no rows.")
+        raise DataError(f"{place} holds no rows.")
     undeclared = undeclared if text_files else []
-    stored = StoredFiles(path, file_format, parts, unified, marks, roles.keys)
+    stored = StoredFiles(place, file_format, parts, unified, marks, roles.keys)
     return FileRows(stored, schema, roles, unified, written, undeclared, memory_budget, bool(drop_missing_target))
 
 
@@ -156,12 +158,14 @@ def _check_texts(file_format: CsvFormat, parts: list[FilePart], undeclared: list
             and pa.types.is_string(part.schema.field(name).type)
         ]
         path = part.facts.path
-        for name, strays in (file_format.strays(path, names) if names else {}).items():
+        with reading(path, file_format.name):
+            found = file_format.strays(path, names) if names else {}
+        for name, strays in found.items():
             role = "target" if name in roles.targets else "weight" if name == roles.weight else None
             raise stray_error(name, path, strays) if role is None else stray_target(role, name, path, strays)
 
 
-def _check_kinds(path: Path, names: list[str], kinds: Mapping[str, str]) -> None:
+def _check_kinds(path: Location, names: list[str], kinds: Mapping[str, str]) -> None:
     """Refuse kinds that there are not, and those of columns that there are not."""
     for name, kind in kinds.items():
         if kind not in KINDS:
@@ -170,7 +174,7 @@ def _check_kinds(path: Path, names: list[str], kinds: Mapping[str, str]) -> None
             raise no_such_column(name, f"kind {kind!r}", path, names)
 
 
-def _check_weight(path: Path, schema: pa.Schema, weight: str | None) -> None:
+def _check_weight(path: Location, schema: pa.Schema, weight: str | None) -> None:
     """Refuse weights that are no numbers."""
     if weight is not None and not is_numeric(schema.field(weight).type):
         raise DataError(

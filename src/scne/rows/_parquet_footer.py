@@ -6,10 +6,11 @@ its beginning, in Thrift's compact protocol, with Arrow's own schema near its en
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from scne.rows._locations import Location, opened
 
 _MAGIC = b"PAR1"
 _STOP, _STRUCT, _LIST, _BINARY, _I64 = 0, 12, 9, 8, 6
@@ -20,10 +21,10 @@ _ARROW_SCHEMA = b"\x18\x0cARROW:schema\x18"
 _FIXED_BYTES = {1: 0, 2: 0, 3: 1, 7: 8}
 
 
-def footer_bytes(path: Path) -> int:
+def footer_bytes(path: Location) -> int:
     """Length of a Parquet file's footer, from its last eight bytes; 0 when there is none."""
-    with path.open("rb") as file:
-        if file.seek(0, 2) < 12:
+    with opened(path) as file:
+        if file.size() < 12:
             return 0
         file.seek(-8, 2)
         tail = file.read(8)
@@ -45,7 +46,7 @@ class ShortFooter:
     n_groups: int
 
 
-def read_short_footer(path: Path) -> ShortFooter:
+def read_short_footer(path: Location) -> ShortFooter:
     """Columns, rows and the number of row groups, in memory of about the footer's own length.
 
     A footer with the same columns and no row group is put together and handed to pyarrow, which knows how types are
@@ -54,13 +55,14 @@ def read_short_footer(path: Path) -> ShortFooter:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     pq.write_table(pa.table({"x": [1.0, 2.0, 3.0]}), f"{folder}/a.parquet", row_group_size=2)
     ...     read_short_footer(Path(folder) / "a.parquet")
     ShortFooter(schema=x: double, n_rows=3, n_groups=2)
     """
     length = footer_bytes(path)
-    with path.open("rb") as file:
+    with opened(path) as file:
         file.seek(-8 - length, 2)
         footer = file.read(length)
     try:

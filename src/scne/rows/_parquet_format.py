@@ -7,17 +7,18 @@ rows, and a group of millions of rows more than the pages of twenty columns.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from scne.rows._batches import detached, without_first
+from scne.rows._locations import Location, RemotePath
 from scne.rows._parquet_footer import footer_bytes, read_short_footer
 from scne.rows._release import release_memory
 
-_BUFFER_BYTES = 1 << 16
+# A server takes longer to answer than a disk, so as much more is asked for.
+_BUFFER_BYTES, _REMOTE_BUFFER_BYTES = 1 << 16, 1 << 20
 # What a column takes that is streamed: its buffer, its dictionary and a page, compressed and decoded. Writers make
 # dictionaries and pages of up to 1 MB.
 _MOST_PAGE_BYTES = 2_400_000
@@ -50,27 +51,27 @@ class ParquetFormat:
 
     name = "Parquet"
 
-    def schema(self, path: Path) -> pa.Schema:
+    def schema(self, path: Location) -> pa.Schema:
         """Column names and types, from the footer."""
         if footer_bytes(path) > _LONG_FOOTER:
             return read_short_footer(path).schema
         with self._open(path) as file:
             return file.schema_arrow
 
-    def n_rows(self, path: Path) -> int | None:
+    def n_rows(self, path: Location) -> int | None:
         """Number of rows, from the footer."""
         if footer_bytes(path) > _LONG_FOOTER:
             return read_short_footer(path).n_rows
         with self._open(path) as file:
             return int(file.metadata.num_rows)
 
-    def batches(self, path: Path, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
+    def batches(self, path: Location, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
         """Stream the rows; row groups before `skip` are not read."""
         yield from self._streamed(path, schema, rows, skip)
         if footer_bytes(path) > _LONG_FOOTER:
             release_memory()
 
-    def _streamed(self, path: Path, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
+    def _streamed(self, path: Location, schema: pa.Schema, rows: int, skip: int) -> Iterator[pa.RecordBatch]:
         with self._open(path) as file:
             counts = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
             first, passed = 0, 0
@@ -80,11 +81,11 @@ class ParquetFormat:
             pieces = (
                 batch
                 for run in _runs(counts, first, rows)
-                for batch in _read_run(file, run, sum(counts[run.start : run.stop]), schema, rows)
+                for batch in _read_run(file, run, sum(counts[run.start : run.stop]), schema, rows, _buffer_bytes(path))
             )
             yield from without_first(pieces, skip - passed)
 
-    def cost(self, path: Path, schema: pa.Schema, rows: int, text_row: float) -> ReadingCost:
+    def cost(self, path: Location, schema: pa.Schema, rows: int, text_row: float) -> ReadingCost:
         """What `batches` takes, estimated from the footer, of which a long one is not parsed.
 
         `text_row` is what the texts of a row take, which a footer does not tell.
@@ -101,15 +102,24 @@ class ParquetFormat:
             largest = max(range(len(counts)), key=counts.__getitem__)
             whole = _SLICE_BYTES + row_bytes * max(counts[largest], min(rows, sum(counts)))
             if counts[largest] > rows:
-                sizes = _group_sizes(file, largest, schema)
+                sizes = _group_sizes(file, largest, schema, _buffer_bytes(path))
                 # The way of reading that `_read_run` takes.
                 piece = sizes.streamed if sizes.streamed < sizes.decoded else whole
             else:
                 piece = whole
             return ReadingCost(_PARSED_BYTES * length, piece)
 
-    def _open(self, path: Path) -> pq.ParquetFile:
-        return pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)
+    def _open(self, path: Location) -> pq.ParquetFile:
+        return pq.ParquetFile(
+            path.opened() if isinstance(path, RemotePath) else path,
+            buffer_size=_buffer_bytes(path),
+            pre_buffer=False,
+            page_checksum_verification=True,
+        )
+
+
+def _buffer_bytes(path: Location) -> int:
+    return _REMOTE_BUFFER_BYTES if isinstance(path, RemotePath) else _BUFFER_BYTES
 
 
 def _runs(counts: list[int], first: int, rows: int) -> Iterator[range]:
@@ -132,7 +142,7 @@ class _GroupSizes:
     streamed: float
 
 
-def _group_sizes(file: pq.ParquetFile, group: int, schema: pa.Schema) -> _GroupSizes:
+def _group_sizes(file: pq.ParquetFile, group: int, schema: pa.Schema, buffer: int) -> _GroupSizes:
     metadata = file.metadata.row_group(group)
     wanted = {name: pt.is_string(schema.field(name).type) for name in schema.names}
     decoded, streamed = 0.0, 0.0
@@ -144,14 +154,16 @@ def _group_sizes(file: pq.ParquetFile, group: int, schema: pa.Schema) -> _GroupS
         size = float(column.total_uncompressed_size)
         least = 16.0 if wanted[name] else 8.0
         decoded += max(size + 4.0 * metadata.num_rows if wanted[name] else 0.0, least * metadata.num_rows)
-        streamed += _BUFFER_BYTES + min(2.0 * size, _MOST_PAGE_BYTES)
+        streamed += buffer + min(2.0 * size, _MOST_PAGE_BYTES)
     return _GroupSizes(decoded, streamed)
 
 
-def _read_run(file: pq.ParquetFile, run: range, n_rows: int, schema: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+def _read_run(
+    file: pq.ParquetFile, run: range, n_rows: int, schema: pa.Schema, rows: int, buffer: int
+) -> Iterator[pa.RecordBatch]:
     """The rows of some groups, about `rows` at a time."""
     if len(run) == 1:
-        sizes = _group_sizes(file, run.start, schema)
+        sizes = _group_sizes(file, run.start, schema, buffer)
         if n_rows > rows and sizes.streamed < sizes.decoded:
             yield from file.iter_batches(rows, list(run), schema.names)
             pa.default_memory_pool().release_unused()

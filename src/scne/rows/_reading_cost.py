@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from scne.rows._file_parts import reading
 from scne.rows._level_counts import MOST_LEVELS
 from scne.rows._level_sums import N_FOLDS
 from scne.rows._parquet_format import ParquetFormat
@@ -67,7 +68,10 @@ def reading_cost(files: "FileRows", rows: int) -> FilesCost:
     if files.format_name != "Parquet":
         return FilesCost(0.0, _CSV_BYTES if files.format_name == "CSV" else 0.0, first.row, first.levels)
     largest = sorted(files.files, key=lambda facts: facts.size, reverse=True)[:_LOOKED_AT]
-    costs = [ParquetFormat().cost(facts.path, files.schema, rows, first.row) for facts in largest]
+    costs = []
+    for facts in largest:
+        with reading(facts.path, "Parquet"):
+            costs.append(ParquetFormat().cost(facts.path, files.schema, rows, first.row))
     return FilesCost(max(cost.footer for cost in costs), max(cost.piece for cost in costs), first.row, first.levels)
 
 

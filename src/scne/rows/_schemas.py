@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.types as pt
 
 from scne.rows._data_error import DataError, listing
+from scne.rows._remote_paths import Location
 
 ColumnKind = Literal["number", "flag", "category", "date", "empty"]
 KINDS: tuple[str, ...] = ("number", "flag", "category", "date")
@@ -131,20 +131,20 @@ class UnifiedColumns:
         Column to the sentence about the first file that lacks it.
     conflicts : dict of str to str
         Column to the sentence about two files whose types do not meet.
-    found : dict of str to dict of DataType to Path
+    found : dict of str to dict of DataType to Location
         Column to the types that it has in any file, each with the first such file.
     """
 
     types: dict[str, pa.DataType] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     conflicts: dict[str, str] = field(default_factory=dict)
-    found: dict[str, dict[pa.DataType, Path]] = field(default_factory=dict)
+    found: dict[str, dict[pa.DataType, Location]] = field(default_factory=dict)
 
 
-def unify_columns(schemas: Sequence[tuple[Path, pa.Schema]]) -> UnifiedColumns:
+def unify_columns(schemas: Sequence[tuple[Location, pa.Schema]]) -> UnifiedColumns:
     """One type for every column of some files; differences are collected, because the user may not need them all."""
     unified = UnifiedColumns()
-    owner: dict[str, tuple[Path, pa.DataType]] = {}
+    owner: dict[str, tuple[Location, pa.DataType]] = {}
     for path, schema in schemas:
         twice = sorted({name for name in schema.names if schema.names.count(name) > 1}) if _repeats(schema) else []
         if twice:

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Callable, Collection, Iterator
-from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -10,13 +9,14 @@ import pyarrow as pa
 from scne.rows._csv_format import CsvFormat
 from scne.rows._csv_records import RecordStarts
 from scne.rows._data_error import DataError
-from scne.rows._file_parts import READ_FAILURES, FilePart, unreadable
+from scne.rows._file_parts import FilePart, reading
 from scne.rows._formats import FileFormat
+from scne.rows._locations import Location
 from scne.rows._schemas import UnifiedColumns
 from scne.rows._type_changes import converted, without_marks
 
 # Looks at a piece of a file whose first row has a certain number, and raises where it must not be used.
-Check: TypeAlias = Callable[[Path, int, pa.RecordBatch], None]
+Check: TypeAlias = Callable[[Location, int, pa.RecordBatch], None]
 
 
 class StoredFiles:
@@ -24,7 +24,7 @@ class StoredFiles:
 
     Parameters
     ----------
-    path : Path
+    path : Path or RemotePath
         What was opened.
     file_format : FileFormat
     parts : list of FilePart
@@ -43,7 +43,7 @@ class StoredFiles:
 
     def __init__(
         self,
-        path: Path,
+        path: Location,
         file_format: FileFormat,
         parts: list[FilePart],
         unified: UnifiedColumns,
@@ -143,7 +143,8 @@ class StoredFiles:
                 raise DataError(f"{facts.path} promises {count:,} rows, but {read:,} were found; it is corrupt.")
             if whole and count is None:
                 if isinstance(self._format, CsvFormat):
-                    self._starts[number] = self._format.record_starts(facts.path, read)
+                    with reading(facts.path, self.format_name):
+                        self._starts[number] = self._format.record_starts(facts.path, read, facts.size)
                 self._counts[number] = read
             skip = max(0, skip - read)
             left = None if left is None else left - read
@@ -157,7 +158,7 @@ class StoredFiles:
         if not len(stored):
             # The rows must be counted even if all that is asked for stands in the names of folders.
             stored = pa.schema([(self._first_columns[number], pa.string())])
-        try:
+        with reading(path, self.format_name):
             for batch in self._stored_batches(number, stored, rows, skip, stop):
                 columns = [
                     self._column(path, pa.repeat(constants[column.name], batch.num_rows), column)
@@ -166,10 +167,6 @@ class StoredFiles:
                     for column in schema
                 ]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
-        except pa.ArrowMemoryError:
-            raise
-        except READ_FAILURES as error:
-            raise unreadable(path, self.format_name, error) from error
 
     def _stored_batches(
         self, number: int, schema: pa.Schema, rows: int, skip: int, stop: int | None
@@ -184,7 +181,7 @@ class StoredFiles:
         flags = pa.types.is_floating(column.type) and pa.types.is_boolean(self._unified.types[column.name])
         return pa.field(column.name, pa.bool_()) if flags else column
 
-    def _column(self, path: Path, array: pa.Array, column: pa.Field) -> pa.Array:
+    def _column(self, path: Location, array: pa.Array, column: pa.Field) -> pa.Array:
         if column.name not in self._unmarked:
             array = without_marks(array, self.marks)
         return converted(array, column, path)

@@ -6,7 +6,6 @@ that hold letters are text in most of their values and stay what they are.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -129,9 +128,7 @@ def find_strays(columns: Iterable[pa.Array], judged: str | None = None) -> Stray
     return StrayTexts(judged, rows, len(distinct), pc.any(other).as_py())
 
 
-def stray_error(
-    column: str, path: str | Path, strays: StrayTexts, place: Callable[[int], str] | None = None
-) -> DataError:
+def stray_error(column: str, path: object, strays: StrayTexts, place: Callable[[int], str] | None = None) -> DataError:
     """The refusal of a column that is mostly numbers or dates, with both ways out.
 
     `place` says where a row lies, for rows that are counted through several files.
@@ -169,7 +166,7 @@ kinds={"x": "category"}).
     )
 
 
-def stray_target(role: str, column: str, path: str | Path, strays: StrayTexts) -> DataError:
+def stray_target(role: str, column: str, path: object, strays: StrayTexts) -> DataError:
     """The refusal of a target or weight column, in which values must be numbers and none may be missing."""
     values = f": {_with_places(strays, _row)}" if strays.rows else ""
     return DataError(

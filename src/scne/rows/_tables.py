@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from scne.rows._data_error import no_such_column
+from scne.rows._remote_paths import Location
 from scne.rows._schemas import plain_type
 from scne.rows._type_changes import converted, family
 
@@ -17,7 +18,7 @@ class RawRows(Protocol):
     """Rows whose columns are not numbers yet, as `EncoderLearner` sees them: `FileRows`, or `TableRows`."""
 
     @property
-    def path(self) -> Path | str:
+    def path(self) -> Location | str:
         """Where they are, for errors."""
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from scne.disk import without_secrets
 from scne.estimators.inputs._files import check_numeric_targets
 from scne.fitting import open_engine
 from scne.passes import announce, stripe_rows
@@ -15,7 +16,7 @@ from scne.passes import announce, stripe_rows
 if TYPE_CHECKING:
     from scne.estimators._class_predictions import ClassPredictions
     from scne.estimators._regressor import FittedRegressor
-    from scne.rows import Encoder, FileRows
+    from scne.rows import Encoder, FileRows, RemotePath
 
 # What labels are read as where their column's own type does not tell, by the type of the classes.
 _LABEL_KINDS = {"O": "category", "U": "category", "b": "flag"}
@@ -46,7 +47,7 @@ def label_kinds(model: "FittedRegressor | ClassPredictions", targets: Sequence[s
 
 def open_known(
     model: "FittedRegressor | ClassPredictions",
-    path: "str | os.PathLike[str]",
+    path: "str | os.PathLike[str] | RemotePath",
     targets: Sequence[str] = (),
     keys: Sequence[str] = (),
     drop_missing_target: bool = True,
@@ -76,8 +77,8 @@ def opened(model: "FittedRegressor | ClassPredictions", X: Any, *, with_targets:
     data = getattr(model, "data_", None)
     if with_targets and data is None:
         raise ValueError(
-            f"X is the path {os.fspath(X)!r}, but this model was fitted in memory and does not know its target's "
-            f"name; pass scne.open_rows({os.fspath(X)!r}, target=COLUMN)."
+            f"X is the path {without_secrets(X)!r}, but this model was fitted in memory and does not know its target's "
+            f"name; pass scne.open_rows({without_secrets(X)!r}, target=COLUMN)."
         )
     return open_known(model, X, data["target_names"] if with_targets and data is not None else ())
 

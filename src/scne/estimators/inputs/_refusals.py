@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from scne.disk import without_secrets
 from scne.rows import Array, is_frame
 
 # Targets, and the rows that they belong to.
@@ -16,8 +17,8 @@ def refuse_path(X: object) -> None:
     """Refuse a path in the place of rows to learn from: it does not say which column is the target."""
     if isinstance(X, str | os.PathLike):
         raise TypeError(
-            f"X is the path {os.fspath(X)!r}, but rows to learn from need a target: pass "
-            f"scne.open_rows({os.fspath(X)!r}, target=COLUMN)."
+            f"X is the path {without_secrets(X)!r}, but rows to learn from need a target: pass "
+            f"scne.open_rows({without_secrets(X)!r}, target=COLUMN)."
         )
 
 

@@ -5,6 +5,7 @@ import stat
 from collections.abc import Callable
 from typing import BinaryIO, TypeVar
 
+from scne.disk import refuse_url
 from scne.models._errors import ModelFileError, Unreadable, Unstorable, write_atomically
 from scne.models.file._container import Content, pack, unpack
 from scne.models.file._shelf import refuse_infinite
@@ -14,6 +15,7 @@ Model = TypeVar("Model")
 
 def write_content(path: str | os.PathLike[str], make: Callable[[], Content]) -> None:
     """Write what a function gives; the file appears whole or not at all."""
+    refuse_url(path, "The path of the model")
     try:
         content = make()
         refuse_infinite(content.tensors)
@@ -27,6 +29,7 @@ def write_content(path: str | os.PathLike[str], make: Callable[[], Content]) -> 
 
 def read_content(path: str | os.PathLike[str], build: Callable[[Content], Model]) -> Model:
     """What a function makes of a file; whatever prevents it is an error of model files."""
+    refuse_url(path, "The model")
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             content = unpack(file, _size(file))
