@@ -164,11 +164,11 @@ def test_levels_of_few_rows_hold_their_share_on_others():
 
 def test_levels_move_by_what_held_out_rows_lack():
     rng = np.random.default_rng(0)
-    gaps = rng.standard_normal((20_000, 2)) + [3.0, 0.0]
+    gaps = rng.standard_normal((20_000, 2)) + np.array([3.0, 0.0])
     shifts = level_shifts(gaps, Loss("quantile", (0.1, 0.9)))
     np.testing.assert_allclose(shifts, [3.0 - 1.2816, 1.2816], atol=0.03)
     # A row of weight 0 is not there, and weights count by their ratios.
-    weights = np.append(np.full(500, 0.2), 0.0)
+    weights = np.append(np.full(500, 2.0), 0.0)
     alone = level_shifts(gaps[:500], Loss("quantile", (0.3,)))
     np.testing.assert_allclose(level_shifts(gaps[:501], Loss("quantile", (0.3,)), weights), alone)
 

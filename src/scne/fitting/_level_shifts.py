@@ -46,4 +46,4 @@ def level_shifts(
     for column, level in zip(gaps.T, levels, strict=True):
         shifts.append(np.quantile(column, level, method="inverted_cdf", weights=counts))
     n_rows = counts.sum() ** 2 / np.square(counts).sum()
-    return np.array(shifts) * n_rows / (n_rows + ROWS_OF_NO_SHIFT)
+    return np.asarray(np.array(shifts) * (n_rows / (n_rows + ROWS_OF_NO_SHIFT)))

@@ -176,6 +176,7 @@ def _weighed(
         hidden, targets = hidden_outputs(part.inputs), scaling.apply(part.targets)
         counts = np.ones(part.n_rows) if part.weights is None else np.asarray(part.weights, dtype=np.float64)
         if loss.is_log:
+            assert part.targets is not None
             # Only the rows of the search were seen before.
             loss.check_least(float(np.min(part.targets, where=counts[:, None] > 0, initial=np.inf)))
         outputs = loss.start(targets) if shares is None else hidden @ shares
