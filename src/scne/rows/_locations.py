@@ -10,6 +10,9 @@ from scne.rows._remote_paths import Location, RemotePath, location
 # Endings of files that are decompressed as they are read.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 
+# Asked of a server at a time.
+_REMOTE_BYTES = 1 << 20
+
 __all__ = ["COMPRESSIONS", "FileStatus", "Location", "RemotePath", "location", "opened", "opened_stream", "status_of"]
 
 
@@ -38,4 +41,4 @@ def opened_stream(path: Location) -> pa.NativeFile:
     """A file, to be read from its beginning on, without its compression."""
     if isinstance(path, Path):
         return pa.input_stream(str(path))
-    return pa.input_stream(path.opened(), compression=COMPRESSIONS.get(path.suffix.lower()))
+    return pa.input_stream(path.opened(), COMPRESSIONS.get(path.suffix.lower()), _REMOTE_BYTES)

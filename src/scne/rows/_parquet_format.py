@@ -142,7 +142,7 @@ class _GroupSizes:
     streamed: float
 
 
-def _group_sizes(file: pq.ParquetFile, group: int, schema: pa.Schema, buffer: int) -> _GroupSizes:
+def _group_sizes(file: pq.ParquetFile, group: int, schema: pa.Schema, buffer: int = _BUFFER_BYTES) -> _GroupSizes:
     metadata = file.metadata.row_group(group)
     wanted = {name: pt.is_string(schema.field(name).type) for name in schema.names}
     decoded, streamed = 0.0, 0.0

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import unquote, urlsplit
-from urllib.request import url2pathname
 
 from scne.disk import CHECKPOINT_MANIFEST, is_url, without_secrets
 from scne.rows._data_error import DataError, RemoteError
-from scne.rows._http_files import WebAddress, WebFile, web_facts
 from scne.rows._object_stores import failure, file_system, full_key, open_object
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from scne.rows._http_files import WebAddress
 
 _STORES = ("s3", "gs", "hdfs")
 _WEB = ("https", "http")
@@ -107,6 +107,8 @@ class RemotePath:
     def facts(self) -> RemoteFacts:
         """Size, time and etag as the server says them now."""
         if self.scheme in _WEB:
+            from scne.rows._http_files import web_facts
+
             return RemoteFacts(*web_facts(self._address))
         with self.in_words():
             with self.opened() as file:
@@ -118,9 +120,11 @@ class RemotePath:
 
     def opened(self) -> "pa.NativeFile":
         """The file, to be read from any place on."""
-        import pyarrow as pa
-
         if self.scheme in _WEB:
+            import pyarrow as pa
+
+            from scne.rows._http_files import WebFile
+
             return pa.PythonFile(WebFile(self._address), mode="r")
         return open_object(self.scheme, self.place, self.key)
 
@@ -161,7 +165,10 @@ class RemotePath:
             raise problem from None
 
     @property
-    def _address(self) -> WebAddress:
+    def _address(self) -> "WebAddress":
+        # Python's own client takes longer to load than most other modules, and few need it.
+        from scne.rows._http_files import WebAddress
+
         return WebAddress(str(self), self.query, self.user)
 
 
@@ -194,6 +201,8 @@ def location(path: "str | os.PathLike[str] | RemotePath") -> Location:
     except ValueError:
         raise DataError(f"{shown!r} is no address that can be read.") from None
     if scheme == "file":
+        from urllib.request import url2pathname
+
         return Path(url2pathname(parts.path))
     if scheme not in (*_STORES, *_WEB):
         raise DataError(f"{shown!r} is no address that can be read; it may begin with {', '.join(_STORES + _WEB)}.")
