@@ -32,6 +32,7 @@ KERNELS = {
     "features": ("features.c", ""),
     "layer": ("layer.c", ""),
     "shapley": ("shapley.c", ""),
+    "tables": ("tables.c", ""),
 }
 
 
