@@ -28,9 +28,8 @@ def main() -> None:
     rows = np.resize(air.data, (options.rows, air.data.shape[1]))
     background = air.data[np.random.default_rng(0).permutation(len(air.data))[: options.background]]
     print(f"{options.rows:,} rows, {options.background} of background; microseconds of processor time for each row")
-    print(
-        f"{'sources of a node':20}{'predict':>9}{'sources':>9}{'times':>7}{'and sets':>10}{'times':>7}{'error of sums':>15}"
-    )
+    heads = f"{'sources of a node':20}{'predict':>9}{'sources':>9}{'times':>7}{'and sets':>10}{'times':>7}"
+    print(f"{heads}{'error of sums':>15}")
     for most in (None, 2, 1):
         model = SCNERegressor(groups=groups, sources_per_node=most, random_state=0).fit(air.data, air.target)
         predict, predictions = timed(lambda: model.predict(rows), len(rows))  # noqa: B023

@@ -20,7 +20,7 @@ from scne.passes import Engine, announce
 # Pairs of a row and a row of the background that a thread works on at a time.
 _PAIRS_TOGETHER = 2_048
 # From so many rows on making tables takes less time than it saves.
-FEWEST_FOR_TABLES = 1_000
+FEWEST_FOR_TABLES = 2_000
 # The largest error of a node, which goes from -1 to 1 or from 0 to 1; nodes with series that weigh nothing.
 _MOST_NODE_ERROR, _TINY = 0.5, 1e-300
 # Players of a node whose sets are told apart: 2^p terms each.
