@@ -37,6 +37,7 @@ KERNELS = {
     "features": ("features.c", ""),
     "layer": ("layer.c", ""),
     "shapley": ("shapley.c", ""),
+    "tables": ("tables.c", ""),
 }
 
 

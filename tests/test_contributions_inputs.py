@@ -9,6 +9,7 @@ import pytest
 
 from scne import SCNEClassifier, SCNERegressor
 from scne.estimators.inputs import _explained_rows
+from scne.explain import Explainer
 
 RNG = np.random.default_rng(2)
 FRAME = pd.DataFrame(RNG.uniform(-1, 1, (240, 3)), columns=list("abc")).assign(kind=RNG.choice(["x", "y"], 240))
@@ -55,12 +56,10 @@ def test_of_dask_a_background_is_needed(model):
 
 def test_files_are_a_stream(model, monkeypatch, tmp_path):
     FRAME.to_parquet(tmp_path / "rows.parquet")
-    most, inner = [], _explained_rows.contributions
+    most, inner = [], Explainer.of
     monkeypatch.setattr(_explained_rows, "_ROWS_TOGETHER", 50)
     monkeypatch.setattr(
-        _explained_rows,
-        "contributions",
-        lambda *given, **options: most.append(len(given[1])) or inner(*given, **options),
+        Explainer, "of", lambda explainer, inputs, engine: most.append(len(inputs)) or inner(explainer, inputs, engine)
     )
     found = model.contributions(tmp_path / "rows.parquet", FRAME[:30])
     assert max(most) == 50

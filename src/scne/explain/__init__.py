@@ -1,7 +1,7 @@
 """What a fitted model says of itself: contributions, importances, the parts of its error, a paragraph in words."""
 
 from scne.explain._card import model_card
-from scne.explain._contributions import Contributions, contributions
+from scne.explain._contributions import Contributions, Explainer, contributions
 from scne.explain._decomposition import error_decomposition
 from scne.explain._effects import LevelEffect, NumberEffect, Reading, identity, level_effect, number_effect
 from scne.explain._group_importances import GroupImportances, group_importances
@@ -14,6 +14,7 @@ __all__ = [
     "Contributions",
     "Described",
     "ErrorRises",
+    "Explainer",
     "GroupImportances",
     "LevelEffect",
     "Measure",

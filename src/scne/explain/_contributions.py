@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.explain._layer_game import LayerGame, Places
+from scne.explain._layer_game import LayerGame
 from scne.explain._permutation import Name
-from scne.explain._players import Players
+from scne.explain._players import Places, Players
+from scne.explain._tabled_nodes import TABLED_ROWS
+from scne.explain._value_tables import CELL_WIDTHS
 from scne.fitting import FittedNetworks
+from scne.networks import KERNELS
 from scne.passes import Engine, announce
 
 # Pairs of a row and a row of the background that a thread works on at a time.
 _PAIRS_TOGETHER = 2_048
+# From so many rows on making tables takes less time than it saves.
+FEWEST_FOR_TABLES = 2_000
 # The largest error of a node, which goes from -1 to 1 or from 0 to 1; nodes with series that weigh nothing.
 _MOST_NODE_ERROR, _TINY = 0.5, 1e-300
 # Players of a node whose sets are told apart: 2^p terms each.
@@ -110,42 +115,91 @@ def contributions(
         The largest error of a Shapley value, in units of the scaled target, where nodes read so many players that
         they are not enumerated. Sums are exact whatever it is.
     """
-    if model.loss.link != "identity":
-        raise ValueError(
-            f"This model was fitted with loss={model.loss.name!r}, whose predictions are not sums of its nodes; "
-            "contributions need loss='squared', 'huber', 'robust' or a single quantile."
-        )
-    layers, weights = model.terms()
-    terms = _terms_of_sets(model, players) if interactions else _terms_of_players(players)
-    games = [
-        LayerGame(layer, beta / len(layers), background, players, terms.places, by_sets=interactions)
-        for layer, beta in zip(layers, weights, strict=True)
-    ]
-    # Every node that has a series makes an error, times its weight.
-    node_tolerance = min(_MOST_NODE_ERROR, tolerance / max(sum(game.series_weight for game in games), _TINY))
-    values = np.zeros((len(inputs), len(terms.members), model.n_outputs))
-    step = max(1, min(64, _PAIRS_TOGETHER // len(background)))
-    starts = list(range(0, len(inputs), step))
-
-    def write(start: int) -> None:
-        rows = slice(start, start + step)
-        for game in games:
-            game.add(inputs[rows], values[rows], node_tolerance)
-
-    for done, _ in enumerate(engine.map(write, starts)):
-        announce("explaining rows", done + 1, len(starts), len(inputs))
-    values *= model.target_scaling.scale
-    base = np.asarray(model.outputs(background, engine)).mean(axis=0)
-    flat = model.columns.flat_target
-    members = tuple(tuple(players.names[player] for player in held) for held in terms.members)
-    return Contributions(
-        tuple(held[0] if len(held) == 1 else " x ".join(map(str, held)) for held in members),
-        values[:, :, 0] if flat else values,
-        float(base[0]) if flat else base,
-        members,
-        None,
-        len(background),
+    explainer = Explainer(
+        model, background, players, engine, interactions=interactions, tolerance=tolerance, n_rows=len(inputs)
     )
+    return explainer.of(inputs, engine)
+
+
+class Explainer:
+    """Gives the terms of rows against a background, some rows after the other.
+
+    Parameters
+    ----------
+    model, background, players, engine, interactions, tolerance
+        As for `contributions`.
+    n_rows : int
+        How many there will be in all: of many the values of coalitions are looked up in tables.
+    """
+
+    def __init__(
+        self,
+        model: FittedNetworks,
+        background: NDArray[np.float64],
+        players: Players,
+        engine: Engine,
+        *,
+        interactions: bool,
+        tolerance: float,
+        n_rows: int,
+    ) -> None:
+        if model.loss.link != "identity":
+            raise ValueError(
+                f"This model was fitted with loss={model.loss.name!r}, whose predictions are not sums of its nodes; "
+                "contributions need loss='squared', 'huber', 'robust' or a single quantile."
+            )
+        self._model, self._players = model, players
+        self._n_background = len(background)
+        self._terms = terms = _terms_of_sets(model, players) if interactions else _terms_of_players(players)
+        layers, weights = model.terms()
+
+        def games(width: float | None) -> list[LayerGame]:
+            return [
+                LayerGame(layer, beta / len(layers), background, players, terms.places, interactions, width)
+                for layer, beta in zip(layers, weights, strict=True)
+            ]
+
+        tabled = KERNELS is not None and n_rows >= FEWEST_FOR_TABLES
+        tries = map(games, CELL_WIDTHS if tabled else ())
+        fitting = (held for held in tries if _suit(held, tolerance))
+        self._games: list[LayerGame] = next(fitting, []) or games(None)
+        # Every node that has a series makes an error, times its weight.
+        series_weight = max(sum(game.series_weight for game in self._games), _TINY)
+        self._tolerance = min(_MOST_NODE_ERROR, tolerance / series_weight)
+        self._base: NDArray[np.float64] = np.asarray(model.outputs(background, engine)).mean(axis=0)
+
+    def of(self, inputs: NDArray[np.float64], engine: Engine) -> Contributions:
+        """Terms of the outputs for encoded inputs (n, d)."""
+        model = self._model
+        values = np.zeros((len(inputs), len(self._terms.members), model.n_outputs))
+        few = max(1, min(64, _PAIRS_TOGETHER // self._n_background))
+        step = few if self._games[0].tables is None else TABLED_ROWS
+        starts = list(range(0, len(inputs), step))
+
+        def write(start: int) -> None:
+            rows = slice(start, start + step)
+            for game in self._games:
+                game.add(inputs[rows], values[rows], self._tolerance)
+
+        for done, _ in enumerate(engine.map(write, starts)):
+            announce("explaining rows", done + 1, len(starts), len(inputs))
+        values *= model.target_scaling.scale
+        flat = model.columns.flat_target
+        members = tuple(tuple(self._players.names[player] for player in held) for held in self._terms.members)
+        return Contributions(
+            tuple(held[0] if len(held) == 1 else " x ".join(map(str, held)) for held in members),
+            values[:, :, 0] if flat else values,
+            float(self._base[0]) if flat else self._base,
+            members,
+            None,
+            self._n_background,
+        )
+
+
+def _suit(games: Sequence[LayerGame], tolerance: float) -> bool:
+    """Whether tables tell all nodes, closely enough: beside nodes that are computed pair by pair they save nothing."""
+    error = sum(game.tables.error for game in games if game.tables is not None)
+    return error <= tolerance and all(game.rests_on_tables for game in games)
 
 
 def _terms_of_players(players: Players) -> _Terms:

@@ -1,14 +1,14 @@
 """What each player has in the outputs of one hidden layer."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scne.explain._coalitions import coalition_values, set_matrix, shapley_matrix
-from scne.explain._players import Players
+from scne.explain._players import Places, Players
 from scne.explain._sine_series import series_rule, series_values
+from scne.explain._tabled_nodes import TabledNodes
 from scne.networks import ACTIVATIONS, KERNELS, HiddenLayer
 
 # Players of a node whose coalitions are enumerated: of more, a series takes less time. Without compiled kernels the
@@ -16,9 +16,6 @@ from scne.networks import ACTIVATIONS, KERNELS, HiddenLayer
 MOST_ENUMERATED = 11 if KERNELS is None else 7
 # Sums of coalitions that are held at a time, which fit in the cache.
 _SUMS_TOGETHER = 1 << 16
-
-# Terms of a node, by the players that it reads: their places among all terms.
-Places = Callable[[tuple[int, ...]], Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +55,12 @@ class LayerGame:
         Where the terms of a node are, by the players that it reads.
     by_sets : bool
         Terms of all sets of players in the place of Shapley values of the players.
+    width : float or None
+        Nodes that read few players are left to `tables` with cells of this width, which pays for very many rows.
+
+    Attributes
+    ----------
+    tables : TabledNodes or None
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class LayerGame:
         players: Players,
         places: Places,
         by_sets: bool,
+        width: float | None = None,
     ) -> None:
         self._layer, self._weights = layer, weights
         of_features = players.of_columns[layer.columns[layer.scaling.feature_columns]]
@@ -75,9 +79,20 @@ class LayerGame:
         self._features = [np.flatnonzero(of_features == player) for player in self._players.tolist()]
         self._links = [places((player,))[0] for player in self._players.tolist()] if layer.direct_link else []
         features = layer.scaling.apply(background[:, layer.columns])
-        self._kinds = self._kinds_of_nodes(places, by_sets, self._parts(features))
+        parts, self.tables = self._parts(features), None
+        reads = np.array([layer.weights[own].any(axis=0) for own in self._features])
+        if width is not None:
+            beta = weights[: layer.n_nodes]
+            self.tables = TabledNodes(layer, beta, players, places, by_sets, self._players, reads, parts, width)
+            reads = reads & ~self.tables.nodes
+        self._kinds = self._kinds_of_nodes(places, by_sets, reads, parts)
         self._base = self._activated(features).mean(axis=0)
         self._mean_features = features.mean(axis=0)
+
+    @property
+    def rests_on_tables(self) -> bool:
+        """Whether no node is left to be computed pair by pair of rows."""
+        return not self._kinds
 
     @property
     def series_weight(self) -> float:
@@ -90,7 +105,14 @@ class LayerGame:
 
         The `tolerance` is that of a node's values, where they come from a series.
         """
+        if self.tables is not None:
+            self.tables.add(inputs, terms)
+        if not (self._kinds or self._links):
+            return
         features = self._layer.scaling.apply(inputs[:, self._layer.columns])
+        self._add_links(features, terms)
+        if not self._kinds:
+            return
         parts = self._parts(features)
         effects = self._activated(features) - self._base
         for kind in self._kinds:
@@ -100,13 +122,16 @@ class LayerGame:
                 self._add_single(kind, effects, terms)
             else:
                 self._add_enumerated(kind, parts, terms)
+
+    def _add_links(self, features: NDArray[np.float64], terms: NDArray[np.float64]) -> None:
         for own, place in zip(self._features, self._links, strict=False):
             linked = own[own < len(self._layer.columns)]
             moved = features[:, linked] - self._mean_features[linked]
             terms[:, place] += moved @ self._weights[self._layer.n_nodes + linked]
 
-    def _kinds_of_nodes(self, places: Places, by_sets: bool, background: NDArray[np.float64]) -> list[_Nodes]:
-        reads = np.array([self._layer.weights[own].any(axis=0) for own in self._features])
+    def _kinds_of_nodes(
+        self, places: Places, by_sets: bool, reads: NDArray[np.bool_], background: NDArray[np.float64]
+    ) -> list[_Nodes]:
         counts = reads.sum(axis=0)
         kinds = []
         for p in np.unique(counts[counts > 0]).tolist():

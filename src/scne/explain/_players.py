@@ -1,6 +1,6 @@
 """Who shares a prediction: columns of the input, or sources, each with all that it was encoded to."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,8 @@ from scne.explain._permutation import Name, column_positions
 from scne.fitting import Columns, FittedNetworks
 from scne.rows import DatedScaling, resolve_groups
 
+# Terms of a node, by the players that it reads: their places among all terms.
+Places = Callable[[tuple[int, ...]], Sequence[int]]
 # The player of columns that are in no source.
 REST = "other columns"
 _WAY_OUT = "pass by='columns', or a mapping of names to columns that has each column once"

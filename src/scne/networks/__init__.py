@@ -4,7 +4,7 @@ from scne.networks._admissibility import admissible_nodes
 from scne.networks._basis import Basis, GrowingBasis
 from scne.networks._builder import build_network
 from scne.networks._built import BuiltNetwork, ChosenNodes, SearchSettings, SourceLimit, StopReason
-from scne.networks._compiled_layer import CompiledTerms
+from scne.networks._compiled_layer import CompiledTerms, compile_layer
 from scne.networks._compiled_search import CompiledBasis, search_kernels
 from scne.networks._criteria import CRITERIA, Selection, required_share, select_candidates
 from scne.networks._layer import (
@@ -21,7 +21,7 @@ from scne.networks._pools import POOLS, pool_generator, sparse_pool, uniform_poo
 from scne.networks._rvfl import draw_nodes
 from scne.networks._search_rows import SearchRows, prepare_search
 from scne.networks._tuning import TuningSettings, Uncorrelated, tune_nodes, uncorrelated
-from scne.networks.compiled import KERNELS, ShapleyTask
+from scne.networks.compiled import KERNELS, ShapleyTask, TablesTask
 from scne.networks.gpu._basis import searches_on_device
 from scne.networks.gpu._tuning import tune_together, tunes_on_device
 
@@ -51,10 +51,12 @@ __all__ = [
     "ShapleyTask",
     "SourceLimit",
     "StopReason",
+    "TablesTask",
     "TuningSettings",
     "Uncorrelated",
     "admissible_nodes",
     "build_network",
+    "compile_layer",
     "deviations_of",
     "draw_nodes",
     "each_outputs",

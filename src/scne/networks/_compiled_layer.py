@@ -113,6 +113,10 @@ def piece_tables(
     )
 
 
+# Of `struct layer`.
+_LINEAR = 2
+
+
 class CompiledLayer(NamedTuple):
     """A hidden layer as the kernels read it.
 
@@ -144,8 +148,10 @@ class CompiledLayer(NamedTuple):
     n_outputs: int
 
 
-def compile_layer(layer: "HiddenLayer", kernels: Kernels | None = KERNELS) -> CompiledLayer | None:
-    """A hidden layer as the kernels read it; None where nothing was compiled."""
+def compile_layer(
+    layer: "HiddenLayer", kernels: Kernels | None = KERNELS, linear: bool = False
+) -> CompiledLayer | None:
+    """A hidden layer as the kernels read it; None where nothing was compiled. A `linear` one gives w'x + b itself."""
     if kernels is None:
         return None
     dates: tuple[DateColumns, ...] = ()
@@ -176,7 +182,7 @@ def compile_layer(layer: "HiddenLayer", kernels: Kernels | None = KERNELS) -> Co
         arrays["weights"] = layer.weights.ravel()[blocks.places]
         # Sums of all nodes.
         n_features += n_nodes
-    logistic, linked = layer.activation == "sigmoid", layer.direct_link
+    logistic, linked = _LINEAR if linear else layer.activation == "sigmoid", layer.direct_link
     compiled = Layer(len(columns), len(inner.sources), n_nodes, logistic, linked)
     for name, values in arrays.items():
         arrays[name] = np.ascontiguousarray(values)
@@ -231,7 +237,7 @@ class CompiledTerms:
         for dates, layers in self.calls:
             rows = np.ascontiguousarray(with_dates(inputs, dates) if dates else inputs, dtype=np.float64)
             result, space = np.empty((len(rows), self.n_outputs or self.layers[0].n_outputs)), np.empty(self.space)
-            task = RowsTask(*rows.shape, len(layers), self.n_outputs, ctypes.addressof(layers), rows.ctypes.data)
+            task = RowsTask(*rows.shape, len(layers), self.n_outputs, 0, ctypes.addressof(layers), rows.ctypes.data)
             task.space = space.ctypes.data
             if self.betas:
                 task.outputs = result.ctypes.data
@@ -241,6 +247,15 @@ class CompiledTerms:
             total = result if total is None else total + result
         assert total is not None
         return total
+
+    def write_by_nodes(self, inputs: NDArray[np.float64], hidden: NDArray[np.float64]) -> None:
+        """Write H of a single layer for rows (n, d) into the first rows of an array of shape (at least L, n)."""
+        ((dates, layers),) = self.calls
+        rows = np.ascontiguousarray(with_dates(inputs, dates) if dates else inputs, dtype=np.float64)
+        space = np.empty(self.space)
+        task = RowsTask(*rows.shape, len(layers), self.n_outputs, 1, ctypes.addressof(layers), rows.ctypes.data)
+        task.space, task.hidden = space.ctypes.data, hidden.ctypes.data
+        self.kernels.library.scne_hidden_outputs(ctypes.byref(task), self.kernels.width)
 
     def outputs_by(self, engine: Engine, inputs: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same by the threads of an engine."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scne.estimators.inputs._data import check_prediction_inputs, is_dask_collection, is_file_rows
 from scne.estimators.inputs._known_files import file_encoder, opened
 from scne.estimators.inputs._lazy import predict_lazily
-from scne.explain import Contributions, Players, column_players, contributions, source_players
+from scne.explain import Contributions, Explainer, Players, column_players, contributions, source_players
 from scne.fitting import FittedNetworks, check_threads
 from scne.passes import ThreadEngine, stripe_rows
 from scne.rows import is_frame, sample_positions, to_numpy
@@ -136,8 +136,10 @@ def _explained_batches(
 ) -> Iterator[tuple[Any, Contributions]]:
     encoder = file_encoder(model)
     with ThreadEngine(check_threads(model.n_jobs)) as engine:
+        options: dict[str, Any] = {"interactions": terms.interactions, "tolerance": terms.tolerance}
+        explainer = Explainer(model.fitted_, background, players, engine, n_rows=files.count_rows(), **options)
         for batch in files.batches(None, rows=_ROWS_TOGETHER):
-            yield batch, _found(model, encoder.transform(batch), background, players, engine, terms)
+            yield batch, explainer.of(encoder.transform(batch), engine)
 
 
 def _found(

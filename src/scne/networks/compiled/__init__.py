@@ -10,6 +10,7 @@ from scne.networks.compiled._kernels import (
     RowsTask,
     SearchTask,
     ShapleyTask,
+    TablesTask,
     TuningTask,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "RowsTask",
     "SearchTask",
     "ShapleyTask",
+    "TablesTask",
     "TuningTask",
 ]

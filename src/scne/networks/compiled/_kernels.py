@@ -50,6 +50,7 @@ def load_kernels() -> Kernels | None:
         ("search_space", 7),
         ("layer_space", 4),
         ("shapley_space", 1),
+        ("table_space", 1),
     ):
         function = getattr(library, f"scne_{name}")
         function.restype, function.argtypes = ctypes.c_int64, [ctypes.c_int64] * n_arguments
@@ -57,6 +58,8 @@ def load_kernels() -> Kernels | None:
     for name in (*tasks, "shapley_values"):
         function = getattr(library, f"scne_{name}")
         function.restype, function.argtypes = None, [ctypes.c_void_p, ctypes.c_int64]
+    library.scne_table_values.restype = ctypes.c_int64
+    library.scne_table_values.argtypes = [ctypes.c_void_p, ctypes.c_int64]
     return Kernels(library, int(library.scne_width()))
 
 
@@ -147,7 +150,7 @@ class RowsTask(ctypes.Structure):
     """`struct rows_task` of layer.h."""
 
     _fields_ = _fields(
-        ("n_rows", "n_inputs", "n_layers", "n_outputs"), ("layers", "inputs", "hidden", "outputs", "space")
+        ("n_rows", "n_inputs", "n_layers", "n_outputs", "by_nodes"), ("layers", "inputs", "hidden", "outputs", "space")
     )
 
 
@@ -157,4 +160,14 @@ class ShapleyTask(ctypes.Structure):
     _fields_ = _fields(
         ("n_rows", "n_background", "n_padded", "n_players", "n_points"),
         ("rows", "background", "settings", "points", "values", "space"),
+    )
+
+
+class TablesTask(ctypes.Structure):
+    """`struct tables_task` of tables.h."""
+
+    _fields_ = _fields(
+        ("n_rows", "n_nodes", "n_players", "n_outputs", "logistic"),
+        ("parts", "tables", "firsts", "cells", "limits", "biases", "weights", "values", "reach", "space"),
+        ("per_cell",),
     )

@@ -4,6 +4,7 @@
 #include "search.h"
 #include "selection.h"
 #include "shapley.h"
+#include "tables.h"
 #include "tuning.h"
 
 const char scne_source[] = SOURCE;
@@ -75,6 +76,21 @@ void scne_shapley_values(const struct shapley_task *task, int64_t width)
     if (width == 8) { shapley_values_8(task); return; }
 #endif
     shapley_values_4(task);
+}
+
+/* Numbers of double precision that table_values works in. */
+int64_t scne_table_space(int64_t n_outputs)
+{
+    return 8 * TABLE_ROWS * n_outputs + 8;
+}
+
+int64_t scne_table_values(const struct tables_task *task, int64_t width)
+{
+#if defined(__x86_64__)
+    if (width == 16) return table_values_16(task);
+    if (width == 8) return table_values_8(task);
+#endif
+    return table_values_4(task);
 }
 
 void scne_features(const struct features_task *task, int64_t width)

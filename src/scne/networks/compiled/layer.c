@@ -67,6 +67,7 @@ static void give(const struct layer *t, int64_t l, int64_t n_nodes, int64_t vect
 {
     for (int64_t m = 0; m < n_nodes; m++) {
         vec *values = (vec *)(z + m * TILE);
+        if (t->logistic == 2) continue;
         if (t->logistic)
             for (int64_t i = 0; i < vectors; i++) values[i] = logistic_of(-values[i]);
         else
@@ -143,6 +144,11 @@ void JOINED(hidden_outputs_, WIDTH)(const struct rows_task *r)
             }
             if (t->linked && t->betas) links(t, q, x, output, vectors);
             if (t->betas) continue;
+            if (r->by_nodes) {
+                for (int64_t l = 0; l < t->n_nodes; l++)
+                    memcpy(r->hidden + l * r->n_rows + from, h + l * TILE, sizeof(double) * n);
+                continue;
+            }
             put(r->hidden + from * width, t->n_nodes, width, n, h);
             if (t->linked) put(r->hidden + from * width + t->n_nodes, c, width, n, x);
         }

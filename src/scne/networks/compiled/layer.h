@@ -10,7 +10,7 @@
    meet end to end (`tables`), by the columns that it sees. */
 struct layer {
     int64_t n_columns, n_ramps, n_nodes;
-    int64_t logistic;            /* 1 / (1 + exp(-z)) in place of tanh(z) */
+    int64_t logistic;            /* 1: 1 / (1 + exp(-z)) in place of tanh(z); 2: z itself */
     int64_t linked;              /* whether columns are further outputs, after the nodes */
     int64_t shares_columns;      /* whether columns and their scaling are those of the layer before */
     const int64_t *columns;      /* (c), in the input */
@@ -38,6 +38,7 @@ struct layer {
 
 struct rows_task {
     int64_t n_rows, n_inputs, n_layers, n_outputs;
+    int64_t by_nodes;     /* hidden outputs as (L, n) */
     const struct layer *layers;
     const double *inputs; /* (n, d) */
     double *hidden;       /* (n, L), with links (n, L + c), of a single layer; or NULL with betas */
