@@ -26,7 +26,9 @@ def search_kernels(rows: SearchRows, settings: SearchSettings, memory_budget: fl
     suits = settings.pool == "sparse" and settings.criterion == "orthogonal" and not settings.direct_link
     few = rows.n_rows == rows.n_training <= FEW_ROWS and is_numpy(rows.inputs)
     known = ACTIVATIONS[settings.activation].recorded_name is not None
-    return KERNELS if suits and few and known and 8 * numbers <= memory_budget else None
+    # The kernels do not look at the signs that monotone constraints ask for.
+    free = rows.directions is None
+    return KERNELS if suits and few and known and free and 8 * numbers <= memory_budget else None
 
 
 class CompiledBasis(GrowingBasis):

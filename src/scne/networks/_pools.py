@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.networks._built import SearchSettings
+from scne.networks._directions import turned
 from scne.networks._search_rows import SearchRows
 from scne.rows import is_numpy
 
@@ -87,6 +88,9 @@ def sparse_pool(
     directions *= (order <= last)[features]
     reach = np.asarray(scopes, dtype=np.float64)[np.arange(n_candidates) % len(scopes)]
     directions *= reach / np.linalg.norm(directions, axis=0)
+    if rows.directions is not None:
+        # Before the centre, which follows from the weights.
+        directions = turned(directions, rows.directions)
     centres = rows.rows_at(generator.random(n_candidates)).astype(np.float64)
     return np.vstack([directions, -np.einsum("dt,td->t", directions, centres)])
 
@@ -252,4 +256,7 @@ class Pools:
         generator = self._streams.at(node, attempt)
         if self._settings.pool == "sparse":
             return sparse_pool(generator, self._rows, n_candidates, scopes)
-        return uniform_pool(generator, self._rows.n_columns, n_candidates, scopes)
+        pool = uniform_pool(generator, self._rows.n_columns, n_candidates, scopes)
+        if self._rows.directions is not None:
+            pool[:-1] = turned(pool[:-1], self._rows.directions)
+        return pool

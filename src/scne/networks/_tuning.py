@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from scne.networks._directions import turns_of, weight_signs, within_signs
 from scne.networks._features import FeatureBlocks
 from scne.networks._layer import Activation
 from scne.networks._lookups import WIDTH_OF_LOOKUPS, LookupBlocks
@@ -125,6 +126,11 @@ def tune_nodes(
     else:
         start, deviations = _start_by_loss(rows, nodes, activation, n_links, settings.loss)
         slope = settings.loss.slope(deviations)
+    signs = None
+    if rows.directions is not None:
+        of_nodes, of_outputs = _signs(rows, weights, n_links, start.shape[1])
+        nodes, start = within_signs(nodes, np.sign(activation.input_gain) * of_nodes), within_signs(start, of_outputs)
+        signs = np.concatenate([np.sign(activation.input_gain) * of_nodes.ravel(), of_outputs.ravel()])
     batch, n_steps = min(n, settings.batch_rows), settings.n_steps(rows)
     # The same change of the output for every activation; two over the weight that an average batch has makes the
     # gradient that of a mean of squares.
@@ -135,12 +141,23 @@ def tune_nodes(
         settings.output_rate,
         2.0 * n / (batch * rows.training_weight),
         slope,
+        signs,
     )
     batches = batch_blocks(n, batch, n_steps, generator)
     given = (rows, nodes, start, activation, step, batches, stage)
     known = not linked and activation.recorded_name is not None
     tuned = _compiled_steps(KERNELS, *given) if known and KERNELS is not None else numpy_steps(*given)
     return tuned.astype(np.float64) / activation.input_gain
+
+
+def _signs(
+    rows: SearchRows, weights: NDArray[np.float64], n_links: int, n_outputs: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Signs that nodes (d + 1, L) and their output weights (L + n_links, q) keep."""
+    assert rows.directions is not None
+    turns = turns_of(weights[:-1], rows.directions)
+    of_outputs = np.concatenate([turns, rows.directions[:n_links]])
+    return weight_signs(weights, rows.directions), np.repeat(of_outputs[:, None], n_outputs, axis=1)
 
 
 def _compiled_steps(
@@ -176,6 +193,13 @@ def _compiled_steps(
     moves = settings.shares / (1.0 - MEAN_DECAY**taken)
     roots = 1.0 / np.sqrt(1.0 - SQUARE_DECAY**taken)
     slopes = np.ascontiguousarray(settings.slope.settings)
+    signs = None
+    if settings.signs is not None:
+        of_nodes, of_outputs = np.split(settings.signs, [d * n_nodes])
+        of_nodes = of_nodes.reshape(d, n_nodes)
+        of_blocks = of_nodes if heights is None else of_nodes[heights.features]
+        of_lookups = np.empty(0) if lookups is None else lookups.rows(of_nodes)
+        signs = np.concatenate([of_blocks.ravel()[blocks.places], of_lookups, of_outputs]).astype(dtype)
     task = TuningTask(
         n_features=inputs.shape[1],
         n_nodes=n_nodes,
@@ -195,6 +219,7 @@ def _compiled_steps(
         no_division_by_zero=NO_DIVISION_BY_ZERO,
         loss=settings.slope.kind,
         slopes=slopes.ctypes.data,
+        signs=None if signs is None else signs.ctypes.data,
         blocks=blocks.task,
     )
     if lookups is not None:
@@ -288,6 +313,8 @@ class Uncorrelated(NamedTuple):
 def uncorrelated(rows: SearchRows) -> Uncorrelated:
     """The training rows with features that are uncorrelated within each column, on the device of the rows.
 
+    Features of columns along which the output must rise or fall stay as they are: their weights have signs to keep.
+
     With the covariance V diag(v) V' of a column's features, they are multiplied by V diag(v + c)^(-1/2) V' (ZCA), c
     being a tenth of the mean of v.
     """
@@ -299,6 +326,12 @@ def uncorrelated(rows: SearchRows) -> Uncorrelated:
     places, forward, backward = [], [], []
     for column in range(int(rows.feature_places.max()) + 1):
         at = np.flatnonzero(rows.feature_places == column)
+        places.append(at)
+        if rows.directions is not None and rows.directions[at].any():
+            forward.append(np.eye(len(at)))
+            backward.append(np.eye(len(at)))
+            parts.append(xp.take(inputs, like(at, inputs, xp.int64), axis=1))
+            continue
         block = cast(xp.take(inputs, like(at, inputs, xp.int64), axis=1), "float64")
         mean = to_numpy(xp.sum(block * shares, axis=0))
         block = block - like(mean, block)
@@ -306,12 +339,14 @@ def uncorrelated(rows: SearchRows) -> Uncorrelated:
         variances = np.maximum(variances, 0.0)
         spread = np.sqrt(variances + _LEAST_VARIANCE * variances.mean()) if variances.any() else np.ones(len(at))
         means[at] = mean
-        places.append(at)
         forward.append(axes / spread @ axes.T)
         backward.append(axes * spread @ axes.T)
         parts.append(cast(block @ like(forward[-1], block), dtype))
     changed = xp.concat([*parts, inputs[:, -1:]], axis=1)
     there = replace(rows, inputs=changed, targets=rows.targets[:n], root_weights=roots, keys=rows._keys)
+    if rows.directions is not None:
+        order = np.concatenate(places)
+        there = replace(there, feature_columns=rows.feature_places[order], directions=rows.directions[order])
     return Uncorrelated(there, places, means, forward, backward)
 
 

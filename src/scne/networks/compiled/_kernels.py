@@ -93,7 +93,7 @@ class TuningTask(ctypes.Structure):
             ("n_batch", "n_features", "n_nodes", "n_outputs", "n_steps", "logistic", "gathers", "loss"),
             (
                 *("inputs", "targets", "root_weights", "places", "weights", "means", "squares"),
-                *("moves", "roots", "space", "slopes"),
+                *("moves", "roots", "space", "slopes", "signs"),
             ),
             ("scale", "input_rate", "output_rate", "mean_decay", "square_decay", "no_division_by_zero"),
         ),
