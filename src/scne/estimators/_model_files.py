@@ -154,6 +154,11 @@ def from_content(content: Content) -> Any:
         fitted = _as_ensemble(fitted)
     columns = _with_extras(fitted, document, shelf, classifier is not None)
     model.fitted_ = replace(fitted, columns=columns)
+    if getattr(model, "monotone", None) is not None:
+        try:
+            model.fitted_ = model.fitted_.with_directions(model._directions())
+        except (TypeError, ValueError) as error:
+            raise damaged(f"its parameter monotone does not go with its columns ({shortened(str(error))})") from error
     model.n_features_in_, names = columns.n_columns, columns.names
     if columns.encoder is not None:
         inputs = columns.encoder.inputs

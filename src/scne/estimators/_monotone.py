@@ -28,7 +28,7 @@ def check_goes_with_signs(bases: Sequence[NetworkRegressor], solver: str, ridge:
     if any(isinstance(value, int | float) and value == 0 for value in np.ravel(np.array(ridges, dtype=object))):
         raise ValueError("ridge is 0, but beside monotone it must be above 0, or 'auto'.")
     for base in bases:
-        if isinstance(base, NetworkRegressor) and not hasattr(base, "monotone"):
+        if isinstance(base, NetworkRegressor) and "monotone" not in base.get_params(deep=False):
             raise ValueError(
                 f"estimator is {type(base).__name__}, whose nodes are drawn; beside monotone use SCNRegressor."
             )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scne.fitting._calibration import MOST_ERRORS, ROUNDING
 from scne.fitting._engines import StreamedRows
 from scne.fitting._fitted import FittedNetworks, RunningErrors
-from scne.fitting._members import ensemble_system, with_signs
+from scne.fitting._members import ensemble_system
 from scne.fitting._trend import Trend
 from scne.fitting._weights import WeightSettings, solve_weights
 from scne.ncl import EnsembleSystem
@@ -73,7 +73,7 @@ def updated(
     with ThreadEngine(threads) as here:
         said = model.outputs(sample.inputs, here)
         errors = np.abs(said - sample.targets) / model.scales(sample.inputs, said, here)
-    total = with_signs(discounted(model.sums, forgetting, new), model.layers, settings.directions)
+    total = discounted(model.sums, forgetting, new)
     held_out = model.held_out
     if held_out is not None:
         # So that what is held out can still be taken off what there is.
@@ -98,8 +98,7 @@ def reweighted(model: FittedNetworks, settings: WeightSettings) -> FittedNetwork
             f"solver={settings.solver!r}."
         )
     # The rows that were held out are gone, and the errors on them were those of other weights.
-    system = with_signs(model.sums, model.layers, settings.directions)
-    return replace(model, solved=solve_weights(system, settings), calibration=None, held_out_errors=None)
+    return replace(model, solved=solve_weights(model.sums, settings), calibration=None, held_out_errors=None)
 
 
 def discounted(system: EnsembleSystem, forgetting: float, new: EnsembleSystem | None = None) -> EnsembleSystem:

@@ -121,16 +121,18 @@ def tune_nodes(
     # The gains of the activation go into the weights on both sides, so that each step runs its core alone.
     nodes = (weights * activation.input_gain).astype(dtype)
     n_links = rows.n_linked if linked else 0
-    if settings.loss.is_squared:
-        start, slope = first_output_weights(rows, nodes, activation, n_links), SQUARED.slope(np.ones(1))
-    else:
-        start, deviations = _start_by_loss(rows, nodes, activation, n_links, settings.loss)
-        slope = settings.loss.slope(deviations)
-    signs = None
+    signs, of_outputs = None, None
     if rows.directions is not None:
-        of_nodes, of_outputs = _signs(rows, weights, n_links, start.shape[1])
-        nodes, start = within_signs(nodes, np.sign(activation.input_gain) * of_nodes), within_signs(start, of_outputs)
-        signs = np.concatenate([np.sign(activation.input_gain) * of_nodes.ravel(), of_outputs.ravel()])
+        of_nodes = np.sign(activation.input_gain) * weight_signs(weights, rows.directions)
+        nodes = within_signs(nodes, of_nodes)
+        of_outputs = np.concatenate([turns_of(weights[:-1], rows.directions), rows.directions[:n_links]])
+        signs = np.concatenate([of_nodes.ravel(), np.repeat(of_outputs, rows.targets.shape[1])])
+    if settings.loss.is_squared:
+        start = first_output_weights(rows, nodes, activation, n_links, of_outputs)
+        slope = SQUARED.slope(np.ones(1))
+    else:
+        start, deviations = _start_by_loss(rows, nodes, activation, n_links, settings.loss, of_outputs)
+        slope = settings.loss.slope(deviations)
     batch, n_steps = min(n, settings.batch_rows), settings.n_steps(rows)
     # The same change of the output for every activation; two over the weight that an average batch has makes the
     # gradient that of a mean of squares.
@@ -148,16 +150,6 @@ def tune_nodes(
     known = not linked and activation.recorded_name is not None
     tuned = _compiled_steps(KERNELS, *given) if known and KERNELS is not None else numpy_steps(*given)
     return tuned.astype(np.float64) / activation.input_gain
-
-
-def _signs(
-    rows: SearchRows, weights: NDArray[np.float64], n_links: int, n_outputs: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Signs that nodes (d + 1, L) and their output weights (L + n_links, q) keep."""
-    assert rows.directions is not None
-    turns = turns_of(weights[:-1], rows.directions)
-    of_outputs = np.concatenate([turns, rows.directions[:n_links]])
-    return weight_signs(weights, rows.directions), np.repeat(of_outputs[:, None], n_outputs, axis=1)
 
 
 def _compiled_steps(
@@ -368,9 +360,13 @@ def rates_at(step: NDArray[np.intp] | int, steps: int) -> NDArray[np.float64]:
 
 
 def first_output_weights(
-    rows: SearchRows, nodes: np.ndarray, activation: Activation, n_links: int
+    rows: SearchRows,
+    nodes: np.ndarray,
+    activation: Activation,
+    n_links: int,
+    signs: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Ridge solution on some rows of this process's memory, shape (L + n_links, q)."""
+    """Ridge solution on some rows of this process's memory, shape (L + n_links, q), with signs (L + n_links,)."""
     some = rows.canonical_order[:START_ROWS]
     columns = _start_columns(rows, some, nodes, activation, n_links)
     weight = float(len(some))
@@ -378,7 +374,7 @@ def first_output_weights(
         roots = rows.root_weights[some]
         columns *= roots[:, None]
         weight = float(np.square(roots).sum())
-    return start_solution(columns.T @ columns, columns.T @ rows.targets[some], weight, activation)
+    return start_solution(columns.T @ columns, columns.T @ rows.targets[some], weight, activation, signs)
 
 
 def _start_columns(
@@ -397,7 +393,12 @@ def _start_columns(
 
 
 def _start_by_loss(
-    rows: SearchRows, nodes: np.ndarray, activation: Activation, n_links: int, loss: Loss
+    rows: SearchRows,
+    nodes: np.ndarray,
+    activation: Activation,
+    n_links: int,
+    loss: Loss,
+    signs: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The first output weights by a few rounds of a loss on some rows, and the sizes of what they leave, (q,)."""
     some = rows.canonical_order[:START_ROWS]
@@ -413,16 +414,32 @@ def _start_by_loss(
         working = loss.working(outputs, targets, deviations, density)
         for j, shares in enumerate(working.weights.T * counts):
             weighted = columns * shares[:, None]
-            moments = weighted.T @ working.targets[:, j]
-            weights[:, j] = start_solution(weighted.T @ columns, moments, float(shares.sum()), activation)
+            moments = (weighted.T @ working.targets[:, j])[:, None]
+            total = float(shares.sum())
+            weights[:, j : j + 1] = start_solution(weighted.T @ columns, moments, total, activation, signs)
         outputs = columns @ weights
     return weights, deviations_of(targets - outputs)
 
 
 def start_solution(
-    gram: NDArray[np.float64], moments: NDArray[np.float64], weight: float, activation: Activation
+    gram: NDArray[np.float64],
+    moments: NDArray[np.float64],
+    weight: float,
+    activation: Activation,
+    signs: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """The first output weights, from sums over rows of this weight; `gram` is changed."""
+    """The first output weights (L, q), from sums over rows of this weight; `gram` is changed.
+
+    With signs (L,), weights of the wrong sign are left out, and those of the others solved for again, until none is
+    wrong: near enough to the best for steps to begin with. Clipping them at once is worse by some percent of the error.
+    """
     gram[np.diag_indices_from(gram)] += _START_RIDGE * weight * (activation.span / 2.0) ** 2
     weights: NDArray[np.float64] = cho_solve(cho_factor(gram), moments)
+    for j in range(moments.shape[1] if signs is not None else 0):
+        there = np.ones(len(gram), dtype=bool)
+        while signs is not None and (wrong := weights[:, j] * signs < 0.0).any():
+            there &= ~wrong
+            weights[:, j] = 0.0
+            if there.any():
+                weights[there, j] = cho_solve(cho_factor(gram[np.ix_(there, there)]), moments[there, j])
     return weights

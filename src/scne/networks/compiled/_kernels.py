@@ -112,7 +112,7 @@ class SearchTask(ctypes.Structure):
         ),
         (
             *("inputs", "root_weights", "first_feature", "features", "pool", "contractions", "basis", "residual"),
-            *("ridge_rows", "ridge_residual", "factor", "added", "squares", "space"),
+            *("ridge_rows", "ridge_residual", "factor", "added", "squares", "space", "turns"),
         ),
         ("ridge", "least_square", "dependence", "ties", "project_again_below", "nothing_left"),
     )
