@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from commands import run_here
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
@@ -13,11 +14,11 @@ from sklearn.base import clone
 
 import scne
 from scne import SCNERegressor, SCNRegressor
+from scne.models import ModelFileError
 from scne.ncl import EnsembleSystem, make_solver, signed_weights
 from scne.ncl._signed import _descended
-from scne.models import ModelFileError
+from scne.networks import SearchRows, output_signs, uncorrelated
 from scne.networks import _tuning as tuning
-from scne.networks import output_signs
 
 EPS = float(np.finfo(float).eps)
 ROWS, STEPS = 12, 120
@@ -137,6 +138,30 @@ def test_outputs_never_go_the_wrong_way(name):
     assert model.score(X, y) > 0.6
 
 
+def test_networks_of_every_kind_keep_to_them():
+    X, y = problem(2_200)
+    base = SCNRegressor.tuned(1, max_hidden=12, tuning_epochs=1)
+    model = SCNERegressor(base, n_estimators=10, monotone=SIGNS, random_state=0).fit(X, y)
+    # Usual ramps, without correlations, many and few ramps.
+    assert len({len(layer.weights) for layer in model.fitted_.layers}) >= 2
+    assert wrong_steps(model, X) <= 0.0
+
+
+def test_features_with_directions_stay_as_they_are_without_correlations():
+    rng = np.random.default_rng(0)
+    columns, places = rng.standard_normal((200, 2)), np.array([0, 1, 0, 0, 1])
+    inputs = np.column_stack([columns[:, places] + 0.3 * rng.standard_normal((200, 5)), np.ones(200)])
+    rows = SearchRows(inputs, columns[:, :1], None, 200, 200.0, 0.0, places)
+    view = uncorrelated(replace(rows, directions=np.array([0.0, -1.0, 0.0, 0.0, -1.0])))
+    assert np.array_equal(view.rows.directions, [0.0, 0.0, 0.0, -1.0, -1.0])
+    assert np.array_equal(view.rows.inputs[:, 3:], inputs[:, [1, 4, 5]])
+    assert np.array_equal(view.rows.inputs[:, :3], uncorrelated(rows).rows.inputs[:, :3])
+    nodes = rng.standard_normal((6, 4))
+    there = view.nodes_on(nodes)
+    assert np.array_equal(there[[3, 4]], nodes[[1, 4]])
+    np.testing.assert_allclose(view.nodes_off(there), nodes, atol=1e-12)
+
+
 @pytest.mark.parametrize("loss", ["huber", "robust", {"quantile": [0.1, 0.5, 0.9]}, "poisson", "gamma"])
 def test_every_loss_keeps_to_them(loss):
     X, y = problem()
@@ -237,6 +262,27 @@ def test_among_values_that_are_there(tmp_path):
         assert steps.max() > 0.01
     frame = small(monotone={"a": 1, "d": -1}).fit(table.drop(columns="y"), y)
     assert (np.diff(frame.predict(inner.assign(a=np.linspace(-5, 80, 60)))) >= -64 * EPS).all()
+
+
+def test_the_command_takes_directions(tmp_path, monkeypatch, capsys):
+    X, y = problem(200)
+    table = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(y=y, big=np.where(y > 0, "yes", "no"))
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    paths = str(tmp_path / "rows.csv"), "--effort", "1", "--out", str(tmp_path / "model.scne")
+    command = partial(run_here, monkeypatch, capsys, "fit", *paths, "--monotone")
+    assert command("a=increasing", "--monotone", "d=decreasing", "--target", "y", "--ignore", "big")[0] == 0
+    model = scne.load(tmp_path / "model.scne")
+    assert model.monotone == {"a": "increasing", "d": "decreasing"}
+    swept = table.drop(columns=["y", "big"]).iloc[[3] * 60].assign(a=np.linspace(-5, 80, 60))
+    assert np.diff(model.predict(swept)).min() >= -64 * EPS
+    for wrong, words in (
+        (("a", "--target", "y"), "must name a column and a direction, such as income=increasing"),
+        (("a=up", "--target", "y"), "'up' for column 'a'"),
+        (("a=increasing", "--target", "big"), "the target holds classes"),
+    ):
+        status, _, said = command(*wrong)
+        assert status == 1
+        assert words in " ".join(said.split())
 
 
 def test_same_bits_on_any_number_of_threads_and_after_a_kill(tmp_path):
