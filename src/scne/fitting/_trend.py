@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 from scne.fitting._checks import check_input_sizes
+from scne.fitting._ridge_weights import ridge_weights
 from scne.fitting._training import TrainingData
 from scne.fitting._weights import SERIAL_NODES
-from scne.ncl import signed_weights
 from scne.networks import HiddenLayer
 from scne.passes import ClusterRows, single_threaded_blas
 from scne.rows import (
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
 _WITHOUT = "fit without a linear trend (trend='none')"
 # Numbers that are scaled, or whose statistics are taken, at a time.
 _NUMBERS_AT_A_TIME = 1 << 20
-# Ridges that are tried, relative to the mean diagonal of the columns' Gram matrix.
-_RELATIVE_RIDGES = np.geomspace(1e-6, 1e3, 19)
 
 
 @dataclass(frozen=True)
@@ -181,7 +178,7 @@ def _line_in_memory(
     gram, moments, spread = columns.T @ columns, columns.T @ left, float(np.sum(left * left))
     # Of thousands of columns the eigenvectors are as large as the rows.
     del columns
-    weights = _ridge_weights(gram, moments, spread, total, directions)
+    weights = ridge_weights(gram, moments, spread, total, directions)
     del gram
     columns = _scaled_columns(rows, places, scaling)
     return Trend(scaling, weights), counts @ (targets - columns @ weights) / total
@@ -212,55 +209,9 @@ def _line_on_device(rows: ArrayRows) -> tuple[Trend, NDArray[np.float64]]:
         root = xp.sqrt(counts)[:, None]
         centred, left = root * centred, root * left
     gram, moments, spread = centred.T @ centred, centred.T @ left, float(xp.sum(left * left))
-    weights = _ridge_weights(to_numpy(gram), to_numpy(moments), spread, total)
+    weights = ridge_weights(to_numpy(gram), to_numpy(moments), spread, total)
     constant = to_numpy(counts @ (targets - columns @ like(weights, columns))) / total
     return Trend(scaling, weights), constant
-
-
-def _ridge_weights(
-    gram: NDArray[np.float64],
-    moments: NDArray[np.float64],
-    spread: float,
-    total: float,
-    signs: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
-    """Weights (d, q) of the ridge that generalised cross-validation prefers.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (d, d)
-        Of the centred columns; it is overwritten.
-    moments : ndarray of shape (d, q)
-        Their products with the centred targets.
-    spread : float
-        Sum of squares of the centred targets.
-    total : float
-        Sum of the row weights.
-    signs : ndarray of shape (d,) or None
-        The signs that weights must have, 0 where they are free: with the ridge that is best for all without signs.
-    """
-    given = None if signs is None else (gram.copy(), moments)
-    # One thread here too: on a busy machine two took ten seconds for 500 columns, in place of 0.1.
-    with single_threaded_blas() if len(gram) <= SERIAL_NODES else nullcontext():
-        # A symmetric matrix is its own transpose, which lies in memory as LAPACK wants it: no copy is made.
-        sizes, vectors = eigh(np.require(gram.T, requirements="W"), overwrite_a=True)
-    sizes = np.maximum(sizes, 0.0)
-    moments = vectors.T @ moments
-    best, chosen, chosen_ridge = np.inf, np.zeros_like(moments), 0.0
-    for ridge in _RELATIVE_RIDGES * max(sizes.mean(), np.finfo(float).tiny):
-        weights = moments / (sizes + ridge)[:, None]
-        squares = spread - (2 * weights * moments - sizes[:, None] * weights**2).sum()
-        freedom = 1.0 + (sizes / (sizes + ridge)).sum()
-        score = squares / (total - freedom) ** 2 if freedom < total else np.inf
-        if score < best:
-            best, chosen, chosen_ridge = score, weights, ridge
-    if given is not None and signs is not None and chosen_ridge > 0.0:
-        gram, moments = given
-        kept = signed_weights(gram + chosen_ridge * np.eye(len(gram)), moments, signs)
-        assert kept is not None
-        return kept
-    solution: NDArray[np.float64] = vectors @ chosen
-    return solution
 
 
 def without_trend(data: TrainingData, trend: Trend) -> TrainingData:
