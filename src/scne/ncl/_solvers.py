@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -120,12 +121,14 @@ class Cholesky:
 
 def _signed(solver: str, system: EnsembleSystem, matrix: Array, signs: Array) -> Solution:
     """The best weights with these signs, of a matrix that rounding may have left without its ridge."""
-    weights, more = signed_weights(matrix, system.right_side, signs), system.n_nodes * EPS * np.trace(matrix)
-    while weights is None:
+    more = 0.0
+    while math.isfinite(more):
+        weights = signed_weights(matrix + more * np.eye(len(matrix)) if more else matrix, system.right_side, signs)
+        if weights is not None:
+            return _solved(solver, system, weights)
         # Dependent nodes beside hardly any ridge: a little more, of the size of rounding, makes the solution unique.
-        weights = signed_weights(matrix + more * np.eye(len(matrix)), system.right_side, signs)
-        more *= 10.0
-    return _solved(solver, system, weights)
+        more = 10.0 * more if more else system.n_nodes * EPS * (float(np.trace(matrix)) or 1.0)
+    raise ValueError("the sums over the rows are not finite: rescale the inputs and the targets")
 
 
 def _solved(solver: str, system: LinearSystem, weights: Array, detail: str = "") -> Solution:

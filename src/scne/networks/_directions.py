@@ -33,9 +33,12 @@ def turns_of(weights: Array, directions: Array) -> Array:
     array([ 1., -1., -1.])
     """
     constrained = np.flatnonzero(directions)
+    if not len(constrained):
+        return np.zeros(weights.shape[1])
     along = np.sign(weights[constrained]) * directions[constrained, None]
     first = np.argmax(along != 0.0, axis=0)
-    return np.asarray(along[first, np.arange(weights.shape[1])]) if len(constrained) else np.zeros(weights.shape[1])
+    # Zero has no sign.
+    return np.asarray(along[first, np.arange(weights.shape[1])] + 0.0)
 
 
 def turned(weights: Array, directions: Array) -> Array:
