@@ -15,6 +15,7 @@ from scne.cli._options import (
     DASK,
     EFFORT,
     KIND,
+    MONOTONE,
     TARGET,
     Data,
     Device,
@@ -93,6 +94,14 @@ def fit_command(
             help="Type of a column: number, flag, category or date, as in code=category; repeatable.",
         ),
     ] = None,
+    monotone: Annotated[
+        list[str] | None,
+        typer.Option(
+            MONOTONE,
+            metavar="COLUMN=DIRECTION",
+            help="Along which column the prediction only rises or falls, as in income=increasing; repeatable.",
+        ),
+    ] = None,
     missing: Annotated[
         list[str] | None,
         typer.Option(metavar="TEXT", help="Text that stands for a missing value, such as '?'; repeatable."),
@@ -138,6 +147,7 @@ def fit_command(
     from scne.rows import open_rows, read_groups
 
     started = time.perf_counter()
+    directions = _stated(monotone or (), MONOTONE, "a direction", "income=increasing")
     check_output(out, {"the data": data, "the groups file": groups, "the checkpoint": checkpoint})
     with progress_bars(passes=True, verbose=verbose):
         rows = open_rows(
@@ -146,7 +156,7 @@ def fit_command(
             groups=None if groups is None else read_groups(groups),
             weight=weight,
             ignore=ignore or (),
-            kinds=_kinds(kind or ()),
+            kinds=_stated(kind or (), KIND, "its type", "code=category"),
             missing=missing or (),
             memory=memory,
             drop_missing_target=drop_missing_target,
@@ -160,8 +170,13 @@ def fit_command(
             search_rows=search_rows or None,
         )
         labels = _labels_note(rows, classify)
-        ensemble = SCNEClassifier if classify or labels is not None else SCNERegressor
-        model = ensemble(base, networks="per group", trend="judged", device=device, random_state=seed)
+        if classify or labels is not None:
+            if directions:
+                raise ValueError(f"{MONOTONE} was given, but the target holds classes; it is for numbers alone.")
+            model = SCNEClassifier(base, networks="per group", trend="judged", device=device, random_state=seed)
+        else:
+            model = SCNERegressor(base, networks="per group", trend="judged", device=device, random_state=seed)
+            model.set_params(monotone=directions or None)
         if sources_per_node is not None:
             model.set_params(sources_per_node=sources_per_node)
         if not per_group:
@@ -256,16 +271,16 @@ def _progress_kept(folder: Path | None) -> "Iterator[Checkpoint | None]":
         raise
 
 
-def _kinds(stated: Sequence[str]) -> dict[str, str]:
-    """Columns with their kinds, from texts such as ``code=category``."""
-    kinds: dict[str, str] = {}
-    for text in stated:
-        # A name may hold the sign itself, a kind cannot.
-        column, sign, kind = text.rpartition("=")
+def _stated(given: Sequence[str], option: str, what: str, example: str) -> dict[str, str]:
+    """Columns with what an option states of them, from texts such as ``code=category``."""
+    stated: dict[str, str] = {}
+    for text in given:
+        # A name may hold the sign itself, what is stated of it cannot.
+        column, sign, value = text.rpartition("=")
         if not sign:
-            raise ValueError(f"{KIND} is {text!r}, but it must be a column and its type, such as code=category.")
-        kinds[column] = kind
-    return kinds
+            raise ValueError(f"{option} is {text!r}, but it must be a column and {what}, such as {example}.")
+        stated[column] = value
+    return stated
 
 
 def _admissibility(model: "SCNERegressor", tuned: bool) -> str:

@@ -4,14 +4,16 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Self
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from scne.estimators._regressor import FittedRegressor, draw_seed
 from scne.estimators.inputs._data import GivenRows, is_plain
 from scne.estimators.inputs._later_rows import later_rows
-from scne.estimators.inputs._types import Table
+from scne.estimators.inputs._monotone import given_directions
+from scne.estimators.inputs._types import Monotone, Table
 from scne.fitting import (
     MATRIX_FREE,
     MOST_ERRORS,
@@ -48,6 +50,13 @@ class LearningRegressor(FittedRegressor):
     def _growing_plans(self) -> Sequence[MemberPlan]:
         """How the networks of the fitted model get more nodes."""
         return self._member_plans([member.name for member in self.fitted_.members])
+
+    monotone: Monotone = None
+
+    def _directions(self) -> NDArray[np.float64] | None:
+        """Along which of the encoded columns the output of this fitted model must rise or fall."""
+        columns = self.fitted_.columns
+        return given_directions(self.monotone, columns.n_columns, columns.names, columns.encoder)
 
     @abstractmethod
     def _later_weights(self) -> WeightSettings:

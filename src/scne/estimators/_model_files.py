@@ -17,6 +17,7 @@ from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
 from scne.estimators._scne import SCNERegressor
 from scne.estimators._stored_parameters import SINGLE_CLASSIFIER, present_ensemble, present_network
+from scne.estimators.inputs._monotone import checked_monotone
 from scne.fitting import Columns, FittedNetworks
 from scne.models import (
     MOST_COLUMNS,
@@ -153,6 +154,11 @@ def from_content(content: Content) -> Any:
         fitted = _as_ensemble(fitted)
     columns = _with_extras(fitted, document, shelf, classifier is not None)
     model.fitted_ = replace(fitted, columns=columns)
+    if getattr(model, "monotone", None) is not None:
+        try:
+            model.fitted_ = model.fitted_.with_directions(model._directions())
+        except (TypeError, ValueError) as error:
+            raise damaged(f"its parameter monotone does not go with its columns ({shortened(str(error))})") from error
     model.n_features_in_, names = columns.n_columns, columns.names
     if columns.encoder is not None:
         inputs = columns.encoder.inputs
@@ -196,9 +202,13 @@ def _parameters(model: Any, name: str) -> dict[str, Any]:
     # A generator has moved on since the fit: it names no model that could be fitted again.
     parameters["random_state"] = int(seed) if isinstance(seed, int | np.integer) else None
     # Younger than the format: without them a file is as it was, and older versions read it.
-    for younger in ("member_weights", "sources_per_node"):
+    for younger in ("member_weights", "sources_per_node", "monotone"):
         if parameters.get(younger, ...) is None:
             del parameters[younger]
+    if "monotone" in parameters:
+        # As pairs: a file knows no mapping from positions.
+        signs = checked_monotone(parameters["monotone"])
+        parameters["monotone"] = [[key, "increasing" if sign > 0 else "decreasing"] for key, sign in signs.items()]
     return record | {"parameters": parameters}
 
 
@@ -242,6 +252,11 @@ def _made(cls: Any, parameters: dict[str, Any], scne_version: str) -> Any:
             f"was written by scne {scne_version}, whose {cls.__name__} has a parameter {shown(unknown[0])} that this "
             "scne does not know: upgrade scne to read it."
         )
+    if isinstance(parameters.get("monotone"), list):
+        pairs = parameters["monotone"]
+        if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str | int) for pair in pairs):
+            raise damaged("its parameter monotone is no list of columns with directions")
+        parameters = {**parameters, "monotone": dict(pairs)}
     # Parameters that the file lacks are younger than the file, and their defaults leave things as they were.
     return cls(**parameters)
 

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from scne.estimators._effort import STEPS
 from scne.estimators._learning_on import LearningRegressor
+from scne.estimators.inputs._monotone import check_dates, directions_of
 from scne.fitting import (
     LARGEST_RIDGE,
     PRECISIONS,
@@ -101,24 +102,31 @@ class NetworkRegressor(LearningRegressor):
 
     def _fit_plan(self, data: TrainingData, seed: int, basis_bytes: float) -> FitPlan:
         groups = (FeatureGroup("network", np.arange(data.rows.n_columns)),)
+        directions, scaling = directions_of(self.monotone, data), self._scaling_plan(data, groups)
+        check_dates(directions, scaling.dates, data.column_names)
         return FitPlan(
             groups,
             (self._member_plan(),),
-            self._scaling_plan(data, groups),
+            scaling,
             self.validation_fraction,
             "none",
-            self._later_weights(),
+            self._weights(directions),
             seed,
             self.precision,
             basis_bytes=basis_bytes,
+            directions=directions,
         )
 
     def _member_plans(self, names: Sequence[str]) -> tuple[MemberPlan, ...]:
         return (self._member_plan(),)
 
     def _later_weights(self) -> WeightSettings:
+        return self._weights(self._directions())
+
+    def _weights(self, directions: NDArray[np.float64] | None) -> WeightSettings:
         ridge = np.array([check_real("ridge", self.ridge, below=LARGEST_RIDGE)])
-        return WeightSettings("naive", 0.0, ridge, 1, 0.0)
+        solver = "naive" if directions is None else "cholesky"
+        return WeightSettings(solver, 0.0, ridge, 1, 0.0, directions=directions)
 
     @property
     def layer_(self) -> HiddenLayer:

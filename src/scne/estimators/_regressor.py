@@ -182,6 +182,8 @@ class FittedRegressor(
             fit_plan = self._fit_plan(data, seed, basis_bytes)
             if memory is not None and not memory.least.tries_kinds:
                 fit_plan = replace(fit_plan, scaling=replace(fit_plan.scaling, chosen=False))
+            if fit_plan.directions is not None and engine.on_device:
+                raise ValueError("monotone was given, which does not work on a device; use device='cpu'.")
             if not fit_plan.loss.is_squared and engine.on_device:
                 raise ValueError(f"loss is {fit_plan.loss.name!r}, which does not work on a device; use device='cpu'.")
             fitted = fit_networks if fit_plan.loss.is_squared else fit_by_loss

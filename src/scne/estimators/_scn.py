@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from scne.estimators._effort import DEFAULT_EFFORT, STEPS
 from scne.estimators._network import NetworkRegressor
-from scne.estimators.inputs._types import RandomState
+from scne.estimators.inputs._monotone import checked_monotone
+from scne.estimators.inputs._types import Monotone, RandomState
 from scne.fitting import (
     BASIS_BYTES,
     LARGEST,
@@ -100,6 +101,9 @@ class SCNRegressor(NetworkRegressor):
         of an ensemble are tuned again on all rows once lambda and the ridge are chosen, from 10 rounds on. A node keeps
         its columns. 0 leaves the nodes as the search found them. With tuning, held-out rows are used to choose lambda
         and the ridge of an ensemble, not a prefix of the nodes.
+    monotone : mapping of column to {"increasing", "decreasing"} or None, default=None
+        Columns, by name, pattern or position, along which the output must rise (also 1), or fall (also -1); in an
+        ensemble it is a parameter of the ensemble (see `SCNERegressor`).
     device : str or None, default=None
         Where computations run: "cuda" or "cuda:1" on an NVIDIA GPU through PyTorch (``pip install scne[gpu]``), "auto"
         on a GPU if there is one, "cpu" on the CPU. None follows X: PyTorch tensors and CuPy arrays stay on their
@@ -161,6 +165,7 @@ class SCNRegressor(NetworkRegressor):
         validation_fraction: float | None = None,
         search_rows: int | None = 100_000,
         tuning_epochs: float = 0.0,
+        monotone: Monotone = None,
         device: str | None = None,
         precision: str = "auto",
         n_jobs: int | None = None,
@@ -182,6 +187,7 @@ class SCNRegressor(NetworkRegressor):
         self.validation_fraction = validation_fraction
         self.search_rows = search_rows
         self.tuning_epochs = tuning_epochs
+        self.monotone = monotone
         self.device = device
         self.precision = precision
         self.n_jobs = n_jobs
@@ -219,6 +225,8 @@ class SCNRegressor(NetworkRegressor):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._member_plan()
+        if checked_monotone(self.monotone) and self.ridge == 0:
+            raise ValueError("ridge is 0, but beside monotone it must be above 0.")
         check_real("tuning_epochs", self.tuning_epochs, below=LARGEST["tuning_epochs"] + 1)
         needed = 16.0 * self.n_candidates**2
         if self.batch_size > 1 and self.criterion == "orthogonal" and needed > BASIS_BYTES:

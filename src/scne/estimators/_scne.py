@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self, cast, get_args
@@ -14,13 +15,15 @@ from scne.estimators._attributes import EnsembleAttributes
 from scne.estimators._effort import DEFAULT_EFFORT
 from scne.estimators._learning_on import LearningRegressor
 from scne.estimators._losses import checked_loss
+from scne.estimators._monotone import check_goes_with_signs
 from scne.estimators._network import NetworkRegressor, networks_of, shared_template
 from scne.estimators._scn import SCNRegressor, paper_network
 from scne.estimators.inputs._data import GivenRows, is_dask_collection, is_file_rows
 from scne.estimators.inputs._groups import given_groups, warn_of_unseen
 from scne.estimators.inputs._member_outputs import member_outputs_of
+from scne.estimators.inputs._monotone import check_dates, checked_monotone, directions_of
 from scne.estimators.inputs._source_limit import source_limit
-from scne.estimators.inputs._types import Groups, MemberWeights, RandomState, Ridge, Table
+from scne.estimators.inputs._types import Groups, MemberWeights, Monotone, RandomState, Ridge, Table
 from scne.fitting import (
     MATRIX_FREE,
     SOLVER_NAMES,
@@ -112,6 +115,10 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         k_max of the iterative solvers.
     tol : float, default=0.0
         tau: iterations also stop when the ensemble error, in units of the scaled target, is below it.
+    monotone : mapping of column to {"increasing", "decreasing"} or None, default=None
+        Columns, by name, pattern or position, along which every output must rise (also 1), or fall (also -1), whatever
+        the others are (docs/monotone.md). It is held exactly, beyond the range of the training rows too, by signs of
+        weights; among values that are there, where a column has gaps. Columns are numbers, or true or false.
     device : str or None, default=None
         Where computations run: "cuda", "auto", "cpu", or None, which follows X (see `SCNRegressor`).
     n_jobs : int or None, default=None
@@ -186,6 +193,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         max_iter: int = 100,
         tol: float = 0.0,
         loss: str | Mapping[str, float | Sequence[float]] = "squared",
+        monotone: Monotone = None,
         device: str | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -204,6 +212,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         self.max_iter = max_iter
         self.tol = tol
         self.loss = loss
+        self.monotone = monotone
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -241,7 +250,14 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         check_choice("networks", self.networks, ("across", "per group"))
         check_choice("trend", self.trend, get_args(TrendMode))
         checked_loss(self.loss, self.trend, str(self.solver))
-        return shared_template(list(self._bases().values()))
+        bases = list(self._bases().values())
+        if checked_monotone(self.monotone):
+            check_goes_with_signs(bases, str(self.solver), self.ridge)
+        template = shared_template(bases)
+        for base in bases:
+            if getattr(base, "monotone", None) is not None:
+                raise ValueError("monotone was given to the base model; give it to the ensemble, which holds all.")
+        return template
 
     def _bases(self) -> Mapping[str | None, NetworkRegressor]:
         """The base model of each group, by its name, or of all of them under None."""
@@ -316,11 +332,14 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
             warn_of_unseen(groups, data)
         if groups is None or self.networks == "across":
             groups = all_columns(data.rows.n_columns, self.n_estimators or networks_of(self.effort))
+        directions = directions_of(self.monotone, data)
+        scaling = template._scaling_plan(data, groups)
+        check_dates(directions, scaling.dates, data.column_names)
         names = list(map(attrgetter("name"), groups))
         return FitPlan(
             groups,
             self._plans_within(names, named, data.rows.n_columns),
-            template._scaling_plan(data, groups),
+            scaling,
             template.validation_fraction,
             cast(TrendMode, self.trend),
             check_weight_settings(
@@ -331,6 +350,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
             named,
             basis_bytes,
             loss=checked_loss(self.loss, self.trend, str(self.solver)),
+            directions=directions,
         )
 
     def _later_weights(self) -> WeightSettings:
@@ -342,6 +362,7 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
             check_integer("max_iter", self.max_iter, 1),
             check_real("tol", self.tol),
             member_weights=solved.member_weights,
+            directions=self._directions(),
         )
 
     def reweighted(self, **settings: Any) -> Self:
@@ -368,7 +389,10 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         model, other = self.fitted_.with_sums(), copy.copy(self)
         other.set_params(**settings)
         asked = {name: getattr(other, name) for name in allowed}
-        other.fitted_ = reweighted(model, check_weight_settings(**asked, names=list(self.groups_)))
+        if checked_monotone(self.monotone):
+            check_goes_with_signs([], str(other.solver), other.ridge)
+        weights = check_weight_settings(**asked, names=list(self.groups_))
+        other.fitted_ = reweighted(model, replace(weights, directions=self._directions()))
         return other
 
     def predict_members(self, X: Table) -> Array:

@@ -187,7 +187,14 @@ class NetworkPlan:
         q = rows.targets.shape[1] if rows.targets is not None else 1
         unscaled = ColumnScaling(np.zeros(q), np.ones(q))
         search = prepare_search(
-            rows, layer.columns, layer.scaling, unscaled, site.engine, site.held_out_places, dtype=self.dtype(site)
+            rows,
+            layer.columns,
+            layer.scaling,
+            unscaled,
+            site.engine,
+            site.held_out_places,
+            dtype=self.dtype(site),
+            directions=None if site.directions is None else site.directions[layer.columns],
         )
         # Rows that are held out choose no number of nodes here: the user has.
         search = search.first_training(self.pool_rows or search.n_training)

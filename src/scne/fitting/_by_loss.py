@@ -24,7 +24,7 @@ from scne.fitting._reweighting import Rounds, WeighedRows, rounds_in_memory, rou
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import FittedTrend
 from scne.fitting._weights import WeightSettings
-from scne.networks import HiddenLayer, Loss, deviations_of, joint_outputs
+from scne.networks import HiddenLayer, Loss, deviations_of, joint_outputs, output_signs
 from scne.passes import ClusterRows, Engine
 from scne.rows import Array, ArrayRows, ChangedRows, ColumnScaling, RowBlock, other_places
 
@@ -178,6 +178,10 @@ class _Work:
         """Rows whose outputs of nodes are held in memory."""
         return int(min(SAMPLE_BYTES, SAMPLE_SHARE * self.plan.basis_bytes) / (8 * sum(_sizes(layers))))
 
+    def signs(self, layers: Sequence[HiddenLayer]) -> NDArray[np.float64] | None:
+        """That the output weights of some networks must have."""
+        return None if self.plan.directions is None else output_signs(layers, self.plan.directions)
+
     def in_memory(self, rows: ArrayRows, layers: Sequence[HiddenLayer]) -> WeighedRows:
         """Some of the rows, with the outputs of all nodes in the place of their inputs."""
         rows, sizes = _some(rows, self.most(layers)), _sizes(layers)
@@ -189,7 +193,7 @@ class _Work:
 
         self.engine.run(write, range(0, rows.n_rows, _ROWS))
         there = ArrayRows(hidden, rows.targets, rows.weights)
-        return WeighedRows(there, _themselves, self.scaling, sizes, self.engine, self.loss)
+        return WeighedRows(there, _themselves, self.scaling, sizes, self.engine, self.loss, self.signs(layers))
 
     def on_all_rows(self, layers: Sequence[HiddenLayer], rounds: Rounds, same_nodes: bool) -> Rounds:
         """Weights on all rows, those that were held out among them."""
@@ -198,7 +202,7 @@ class _Work:
             everything = self.in_memory(data.search, layers)
             return rounds_in_memory(everything, None, self.settings, rounds, same_nodes=same_nodes)
         hidden = partial(joint_outputs, layers)
-        rows = WeighedRows(data.rows, hidden, self.scaling, _sizes(layers), self.engine, self.loss)
+        rows = WeighedRows(data.rows, hidden, self.scaling, _sizes(layers), self.engine, self.loss, self.signs(layers))
         return rounds_on_all(rows, rounds, self.settings)
 
 

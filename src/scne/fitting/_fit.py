@@ -18,7 +18,7 @@ from scne.fitting._engines import too_large_after_all
 from scne.fitting._fitted import FittedNetworks, HeldOutSums
 from scne.fitting._kinds import Ensemble, build, build_members, solve_with_or_without
 from scne.fitting._matrix_free import matrix_free_system
-from scne.fitting._members import draw_held_out, ensemble_system, learn_scalings
+from scne.fitting._members import draw_held_out, ensemble_system, learn_scalings, with_signs
 from scne.fitting._output_rows import output_rows
 from scne.fitting._plan import FitPlan
 from scne.fitting._training import TrainingData
@@ -84,7 +84,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
     has_held_out = not plan.weights.matrix_free and (data.validation is not None or held_out_places is not None)
 
     if plan.trend == "linear" or (plan.trend == "judged" and not has_held_out):
-        trend = learn_trend(data.search, fitted_places)
+        trend = learn_trend(data.search, fitted_places, plan.directions)
         data = without_trend(data, trend)
 
     settings, split = replace(plan.weights, least_ridge=engine.least_ridge), None
@@ -126,7 +126,7 @@ def fit_networks(plan: FitPlan, data: TrainingData, engine: Engine, checkpoint: 
     if trend is not None:
         part = replace(part, mode="taken off", trend=trend)
     elif plan.trend == "judged" and held_out is not None:
-        blend = blended(held_out, target_scaling, data.search, fitted_places)
+        blend = blended(held_out, target_scaling, data.search, fitted_places, plan.directions)
         if blend.trend is not None:
             part = FittedTrend("blended", blend.trend, blend.share, target_scaling.shift)
         target_scaling, held_out, line = blend.target_scaling, blend.held_out, blend.line
@@ -176,6 +176,7 @@ def _sums(
 ) -> tuple[EnsembleSystem, OutputRows | None]:
     """G, g and y'y over all rows, and the rows of H where a network has no ridge: H_m'H_m sees half of the digits."""
     system = ensemble_system(data.rows, layers, site.target_scaling, site.engine, checkpoint)
+    system = with_signs(system, layers, plan.directions)
     if isinstance(plan.weights.ridge, str) or plan.weights.ridge.all():
         return system, None
     return system, output_rows(data.rows, layers, site.target_scaling, site.engine, plan.basis_bytes)
@@ -208,6 +209,8 @@ class BuildingSite:
         Of the names under which a checkpoint keeps what is tuned here.
     loss : Loss
         What tuning follows the derivative of.
+    directions : ndarray of shape (d,) or None
+        Of columns along which the output must rise or fall, as those of the plan.
     one_search : Lock
     """
 
@@ -226,6 +229,7 @@ class BuildingSite:
     searched: dict[int, BuiltNetwork] = field(default_factory=dict, repr=False)
     ending: str = ""
     loss: Loss = SQUARED
+    directions: NDArray[np.float64] | None = None
     one_search: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _scalings: dict[Any, InputScaling] = field(default_factory=dict, repr=False)
     _prepared: dict[Any, tuple[InputScaling, SearchRows]] = field(default_factory=dict, repr=False)
@@ -255,6 +259,7 @@ class BuildingSite:
                     self.held_out_places,
                     self.held_out_rows,
                     dtype,
+                    None if self.directions is None else self.directions[columns],
                 )
                 self._prepared[key] = scaling, rows
             return self._prepared[key]
@@ -325,4 +330,5 @@ def open_site(
         plan.precision,
         plan.basis_bytes,
         scaled,
+        directions=plan.directions,
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.fitting._columns import Columns
-from scne.fitting._members import Member, member_outputs, summed_output
+from scne.fitting._members import Member, member_outputs, summed_output, with_signs
 from scne.fitting._trend import FittedTrend
 from scne.fitting._weights import SolvedWeights
 from scne.ncl import EnsembleSystem, mean_factors
@@ -225,6 +225,12 @@ class FittedNetworks:
                 "was saved without it (save with with_system=True, or keep it with pickle or joblib)."
             )
         return self
+
+    def with_directions(self, directions: NDArray[np.float64] | None) -> "FittedNetworks":
+        """This model, from a file, with the signs in its sums that weights which are solved again must have."""
+        if self.sums is None:
+            return self
+        return replace(self, sums=with_signs(self.sums, self.layers, directions))
 
     @property
     def system(self) -> EnsembleSystem | None:

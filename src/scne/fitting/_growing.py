@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scne.fitting._calibration import HeldOutOutputs, calibrated, with_trend
 from scne.fitting._fit import BuildingSite
 from scne.fitting._fitted import FittedNetworks, HeldOutSums, RunningErrors, split_weights
-from scne.fitting._members import Member, draw_held_out, ensemble_system, summed_output
+from scne.fitting._members import Member, draw_held_out, ensemble_system, summed_output, with_signs
 from scne.fitting._output_rows import output_rows
 from scne.fitting._plan import MemberPlan
 from scne.fitting._updating import LaterRows, rows_to_sum
@@ -59,11 +59,12 @@ def grown(
         # Networks bring scalings of their own.
         own = ColumnScaling(np.empty(0), np.empty(0))
         site = BuildingSite(sample, None, held, own, scaling, own.shift, seed, searching, precision=precision)
+        site = replace(site, directions=settings.directions)
         members = grown_members(plans, model.members, model.weights, n, site)
     layers = [member.layer for member in members]
     with engine:
         summed = rows_to_sum(rows.rows, engine, trend)
-        system = ensemble_system(summed, layers, scaling, engine)
+        system = with_signs(ensemble_system(summed, layers, scaling, engine), layers, settings.directions)
         without_ridge = not isinstance(settings.ridge, str) and not settings.ridge.all()
         outputs = output_rows(summed, layers, scaling, engine) if without_ridge else None
         split = replace(site, engine=ThreadEngine(1)).split(system, layers)

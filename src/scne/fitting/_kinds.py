@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scne.fitting._members import Member, ensemble_system
+from scne.fitting._members import Member, ensemble_system, with_signs
 from scne.fitting._plan import FitPlan, MemberPlan
 from scne.fitting._weights import RELATIVE_RIDGES, SolvedWeights, SplitSystems, WeightSettings, solve_weights
 from scne.ncl import EnsembleSystem, choose, subsystem
@@ -112,6 +112,7 @@ def build(
 def _error_alone(member: Member, site: "BuildingSite") -> float:
     """Mean squared error of a network by itself on the held-out rows, with the best of the ridges."""
     system = ensemble_system(site.rows, [member.layer], site.target_scaling, site.engine, stage=TRIAL_STAGE)
+    system = with_signs(system, [member.layer], site.directions)
     split = site.split(system, [member.layer])
     assert split is not None
     ridges = float(np.trace(split.fitted.gram)) / split.fitted.n_nodes * RELATIVE_RIDGES

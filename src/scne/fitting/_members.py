@@ -1,7 +1,7 @@
 """From checked rows to solved weights: the steps that every estimator shares."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial, reduce
 from operator import add, attrgetter
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from scne.networks import (
     HiddenLayer,
     each_outputs,
     joint_outputs,
+    output_signs,
     rows_at_once,
 )
 from scne.passes import (
@@ -229,6 +230,19 @@ def ensemble_system(
         n_rows=float(sums.weight),
         sizes=sizes,
     )
+
+
+def with_signs(
+    system: EnsembleSystem, layers: Sequence[HiddenLayer], directions: NDArray[np.float64] | None
+) -> EnsembleSystem:
+    """The system with the signs that output weights must have, for an output that rises and falls along some columns.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (d,) or None
+        Of all columns of the input.
+    """
+    return system if directions is None else replace(system, signs=output_signs(layers, directions))
 
 
 def _sums_hold(arrays: dict[str, NDArray[Any]]) -> bool:

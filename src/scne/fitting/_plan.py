@@ -105,6 +105,9 @@ class FitPlan:
         Whether intervals may be wider in some rows than in others; a classifier has none.
     loss : Loss
         What the fit makes small.
+    directions : ndarray of shape (d,) or None
+        1 and -1 for columns along which the output must rise and fall, 0 for the others; None where it may do either
+        along all of them.
     """
 
     groups: tuple[FeatureGroup, ...]
@@ -119,6 +122,7 @@ class FitPlan:
     basis_bytes: float = BASIS_BYTES
     widens: bool = True
     loss: Loss = SQUARED
+    directions: NDArray[np.float64] | None = None
 
     @property
     def repeats(self) -> bool:

@@ -104,6 +104,8 @@ class WeighedRows:
         Nodes of each network.
     engine : Engine
     loss : Loss
+    signs : ndarray of shape (L,) or None
+        That output weights must have, as in `EnsembleSystem`.
     """
 
     rows: RowSource | ClusterRows
@@ -112,6 +114,7 @@ class WeighedRows:
     sizes: tuple[int, ...]
     engine: Engine
     loss: Loss
+    signs: NDArray[np.float64] | None = None
 
     def only(self, places: Sequence[int]) -> "WeighedRows":
         """Rows in memory with the outputs of some networks alone."""
@@ -119,7 +122,8 @@ class WeighedRows:
         nodes = np.split(np.arange(sum(self.sizes)), np.cumsum(self.sizes)[:-1])
         columns = np.concatenate([nodes[place] for place in places])
         rows = replace(self.rows, inputs=np.ascontiguousarray(self.rows.inputs[:, columns]))
-        return replace(self, rows=rows, sizes=tuple(self.sizes[place] for place in places))
+        signs = None if self.signs is None else self.signs[columns]
+        return replace(self, rows=rows, sizes=tuple(self.sizes[place] for place in places), signs=signs)
 
     def mean_loss(self, rounds: Rounds) -> float:
         """Of rows in memory that judge a fit: gross errors count as if they were at the end of what does."""
@@ -150,7 +154,8 @@ class WeighedRows:
         assert total is not None
         systems = []
         for sums in total.sums:
-            systems.append(EnsembleSystem(sums.gram, sums.moments, sums.target_square, float(sums.weight), self.sizes))
+            system = EnsembleSystem(sums.gram, sums.moments, sums.target_square, float(sums.weight), self.sizes)
+            systems.append(replace(system, signs=self.signs))
         return systems, float(total.loss / total.weight)
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 from scne.fitting._checks import check_input_sizes
+from scne.fitting._ridge_weights import ridge_weights
 from scne.fitting._training import TrainingData
 from scne.fitting._weights import SERIAL_NODES
 from scne.networks import HiddenLayer
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 _WITHOUT = "fit without a linear trend (trend='none')"
 # Numbers that are scaled, or whose statistics are taken, at a time.
 _NUMBERS_AT_A_TIME = 1 << 20
-# Ridges that are tried, relative to the mean diagonal of the columns' Gram matrix.
-_RELATIVE_RIDGES = np.geomspace(1e-6, 1e3, 19)
 
 
 @dataclass(frozen=True)
@@ -120,10 +118,13 @@ class FittedTrend:
         return self.trend if self.mode == "taken off" else None
 
 
-def learn_trend(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> Trend:
+def learn_trend(
+    rows: ArrayRows, places: NDArray[np.intp] | None = None, directions: NDArray[np.float64] | None = None
+) -> Trend:
     """Ridge regression on standardised columns, its ridge by generalised cross-validation.
 
-    Its constant is left to the scaling of the targets. With `places` it is learned on some of the rows.
+    Its constant is left to the scaling of the targets. With `places` it is learned on some of the rows, with
+    `directions` (d,) its weights have the signs of those that are not 0, or are zero.
 
     Examples
     --------
@@ -133,10 +134,12 @@ def learn_trend(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> Tren
     >>> bool(left.std() < 0.01)
     True
     """
-    return learn_line(rows, places)[0]
+    return learn_line(rows, places, directions)[0]
 
 
-def learn_line(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> tuple[Trend, NDArray[np.float64]]:
+def learn_line(
+    rows: ArrayRows, places: NDArray[np.intp] | None = None, directions: NDArray[np.float64] | None = None
+) -> tuple[Trend, NDArray[np.float64]]:
     """The same, and its constant: what the mean of the targets is above that of the trend, shape (q,).
 
     In this process's memory the scaled columns of the rows are held once, beside the rows themselves.
@@ -146,10 +149,12 @@ def learn_line(rows: ArrayRows, places: NDArray[np.intp] | None = None) -> tuple
     # One thread for all of it, as for the output weights: on a busy machine the threads of BLAS wait for each other for
     # longer than the products take (2 s in place of 0.08 for 20,000 x 20), and bits would depend on how many there are.
     with single_threaded_blas() if rows.n_columns <= SERIAL_NODES else nullcontext():
-        return _line_in_memory(rows, places)
+        return _line_in_memory(rows, places, directions)
 
 
-def _line_in_memory(rows: ArrayRows, places: NDArray[np.intp] | None) -> tuple[Trend, NDArray[np.float64]]:
+def _line_in_memory(
+    rows: ArrayRows, places: NDArray[np.intp] | None, directions: NDArray[np.float64] | None
+) -> tuple[Trend, NDArray[np.float64]]:
     assert rows.targets is not None
     chosen = slice(None) if places is None else places
     targets = rows.targets[chosen]
@@ -173,7 +178,7 @@ def _line_in_memory(rows: ArrayRows, places: NDArray[np.intp] | None) -> tuple[T
     gram, moments, spread = columns.T @ columns, columns.T @ left, float(np.sum(left * left))
     # Of thousands of columns the eigenvectors are as large as the rows.
     del columns
-    weights = _ridge_weights(gram, moments, spread, total)
+    weights = ridge_weights(gram, moments, spread, total, directions)
     del gram
     columns = _scaled_columns(rows, places, scaling)
     return Trend(scaling, weights), counts @ (targets - columns @ weights) / total
@@ -204,43 +209,9 @@ def _line_on_device(rows: ArrayRows) -> tuple[Trend, NDArray[np.float64]]:
         root = xp.sqrt(counts)[:, None]
         centred, left = root * centred, root * left
     gram, moments, spread = centred.T @ centred, centred.T @ left, float(xp.sum(left * left))
-    weights = _ridge_weights(to_numpy(gram), to_numpy(moments), spread, total)
+    weights = ridge_weights(to_numpy(gram), to_numpy(moments), spread, total)
     constant = to_numpy(counts @ (targets - columns @ like(weights, columns))) / total
     return Trend(scaling, weights), constant
-
-
-def _ridge_weights(
-    gram: NDArray[np.float64], moments: NDArray[np.float64], spread: float, total: float
-) -> NDArray[np.float64]:
-    """Weights (d, q) of the ridge that generalised cross-validation prefers.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (d, d)
-        Of the centred columns; it is overwritten.
-    moments : ndarray of shape (d, q)
-        Their products with the centred targets.
-    spread : float
-        Sum of squares of the centred targets.
-    total : float
-        Sum of the row weights.
-    """
-    # One thread here too: on a busy machine two took ten seconds for 500 columns, in place of 0.1.
-    with single_threaded_blas() if len(gram) <= SERIAL_NODES else nullcontext():
-        # A symmetric matrix is its own transpose, which lies in memory as LAPACK wants it: no copy is made.
-        sizes, directions = eigh(np.require(gram.T, requirements="W"), overwrite_a=True)
-    sizes = np.maximum(sizes, 0.0)
-    moments = directions.T @ moments
-    best, chosen = np.inf, np.zeros_like(moments)
-    for ridge in _RELATIVE_RIDGES * max(sizes.mean(), np.finfo(float).tiny):
-        weights = moments / (sizes + ridge)[:, None]
-        squares = spread - (2 * weights * moments - sizes[:, None] * weights**2).sum()
-        freedom = 1.0 + (sizes / (sizes + ridge)).sum()
-        score = squares / (total - freedom) ** 2 if freedom < total else np.inf
-        if score < best:
-            best, chosen = score, weights
-    solution: NDArray[np.float64] = directions @ chosen
-    return solution
 
 
 def without_trend(data: TrainingData, trend: Trend) -> TrainingData:
@@ -290,7 +261,11 @@ class Blend(NamedTuple):
 
 
 def blended(
-    held_out: "HeldOutOutputs", target_scaling: ColumnScaling, searched: ArrayRows, fitted: NDArray[np.intp] | None
+    held_out: "HeldOutOutputs",
+    target_scaling: ColumnScaling,
+    searched: ArrayRows,
+    fitted: NDArray[np.intp] | None,
+    directions: NDArray[np.float64] | None = None,
 ) -> Blend:
     """Judge a trend that was learned without the held-out rows, then learn it on all of them.
 
@@ -302,15 +277,17 @@ def blended(
         Rows of the search.
     fitted : ndarray of int or None
         Places of those among them that were not held out; None is all.
+    directions : ndarray of shape (d,) or None
+        Signs of the trend's weights, as in `learn_trend`.
     """
     assert held_out.rows.targets is not None
-    line, constant = learn_line(searched, fitted)
+    line, constant = learn_line(searched, fitted, directions)
     said = line.apply(held_out.rows.inputs)
     said += like(constant, said)
     share = network_share(held_out.rows.targets, held_out.outputs, said, held_out.rows.weights)
     if (share == 1).all():
         return Blend(share, None, target_scaling, held_out, said)
-    trend, constant = learn_line(searched)
+    trend, constant = learn_line(searched, directions=directions)
     outputs = like(share, said) * held_out.outputs + like(1.0 - share, said) * said
     return Blend(
         share,

@@ -58,7 +58,7 @@ class WeightSettings:
 
     `least_ridge` is the least that "auto" may choose, relative to the mean diagonal of H'H; `member_weights`, (M,), are
     a_m of Eq. (10), None where all are 1/M. With `matrix_free` the blocks of G off the diagonal are never formed, and
-    `solver` is the name without that word.
+    `solver` is the name without that word. `directions`, (d,), say along which columns the output must rise and fall.
     """
 
     solver: str
@@ -69,6 +69,7 @@ class WeightSettings:
     least_ridge: float = 0.0
     member_weights: NDArray[np.float64] | None = None
     matrix_free: bool = False
+    directions: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from scne.ncl._member_costs import MemberCosts, member_costs
 from scne.ncl._outputs import OrthonormalMembers, OutputRows, solve_outputs
 from scne.ncl._path import LambdaPath, default_decorrelations, lambda_path
 from scne.ncl._running_total import RunningTotal, TotalSquares
+from scne.ncl._signed import signed_weights
 from scne.ncl._solution import Solution, Status
 from scne.ncl._solvers import SOLVERS, Cholesky, Naive, PseudoInverse, Solver, choose_solver, make_solver
 from scne.ncl._system import EnsembleSystem, LinearSystem, MatrixFreeSystem
@@ -81,6 +82,7 @@ __all__ = [
     "member_costs",
     "node_ridge",
     "noise_variance",
+    "signed_weights",
     "solve_outputs",
     "spectral_radius_gauss_seidel",
     "spectral_radius_jacobi",

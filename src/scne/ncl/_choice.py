@@ -90,6 +90,9 @@ def choose(
     the path of 1,200 nodes takes as long as ten solutions. Of more than 2,000 nodes the path itself is tried at some
     ten places, nearer and nearer around the best.
 
+    Where weights have signs to keep, held-out rows score solutions that keep them, at both ends and around the best.
+    Without held-out rows the scores are those of solutions without signs.
+
     `run` maps a function over the ridges, as `map` does; the paths of different ridges know nothing of each other.
 
     Examples
@@ -107,7 +110,13 @@ def choose(
     for row, ridge in enumerate(ridges):
         candidates[row] = ridge
 
+    signed = system.signs is not None and held_out is not None
+
     def scored(ridge: Array) -> Scored:
+        if system.signs is not None and held_out is not None and decorrelations is not None:
+            lambdas = np.atleast_1d(np.asarray(decorrelations, dtype=np.float64))
+            pairs = [_solved(system, held_out, float(one), ridge) for one in lambdas]
+            return Scored(lambdas, *np.transpose(pairs))
         path = lambda_path(system, ridge, decorrelations)
         bound = limit(path.ridge) if callable(limit) else limit
         lambdas = path.decorrelations
@@ -118,7 +127,8 @@ def choose(
         assert squares.held_out is not None
         return Scored(lambdas, np.where(allowed, squares.held_out, np.inf), np.sqrt(squares.training))
 
-    if ends_first and held_out is not None and decorrelations is None and limit is None and len(candidates) > 1:
+    whole_path = decorrelations is None and limit is None
+    if held_out is not None and whole_path and (signed or (ends_first and len(candidates) > 1)):
         paths = _best_path(system, held_out, candidates, scored, run)
     else:
         paths = list(run(scored, list(candidates)))
@@ -143,6 +153,16 @@ def choose(
     )
 
 
+def _solved(
+    system: EnsembleSystem, held_out: EnsembleSystem, decorrelation: float, ridge: Array
+) -> tuple[float, float]:
+    """Mean squared error on held-out rows of one solution, and its training error."""
+    solver = Naive() if decorrelation == 0.0 and system.signs is None else Cholesky()
+    solution = solver.solve(system, decorrelation, ridge)
+    error = mean_squares(held_out, held_out.moments, solution.weights[:, :, None])[0]
+    return float(error), float(solution.error_history[-1])
+
+
 def _best_path(
     system: EnsembleSystem,
     held_out: EnsembleSystem,
@@ -155,10 +175,7 @@ def _best_path(
     last = len(grid) - 1
 
     def solved(place: int, ridge: Array) -> tuple[float, float]:
-        """Mean squared error on held-out rows, and the training error."""
-        solution = (Cholesky() if place else Naive()).solve(system, float(grid[place]), ridge)
-        error = mean_squares(held_out, held_out.moments, solution.weights[:, :, None])[0]
-        return float(error), float(solution.error_history[-1])
+        return _solved(system, held_out, float(grid[place]), ridge)
 
     def both_ends(ridge: Array) -> Scored:
         scored = Scored(grid, np.full(len(grid), np.inf), np.full(len(grid), np.inf))
@@ -168,8 +185,10 @@ def _best_path(
 
     ends = list(run(both_ends, list(candidates)))
     best = int(np.argmin([end.scores.min() for end in ends]))
-    if system.n_nodes <= MOST_FOR_PATH:
+    if system.n_nodes <= MOST_FOR_PATH and system.signs is None:
         ends[best] = scored(candidates[best])
+        return ends
+    if last == 0:
         return ends
     # Every so many places, and then those around the best so far, nearer and nearer.
     path, tried = ends[best], {0, last}

@@ -50,6 +50,7 @@ def subsystem(system: EnsembleSystem, members: Sequence[int]) -> EnsembleSystem:
         system.n_rows,
         tuple(system.sizes[m] for m in members),
         weights,
+        None if system.signs is None else system.signs[nodes],
     )
 
 
@@ -91,7 +92,10 @@ def leave_one_out(
 
 def _errors(fitted: EnsembleSystem, judged: EnsembleSystem, decorrelation: float, ridge: Array) -> Array:
     solver = make_solver(
-        "naive" if decorrelation == 0 else choose_solver(fitted, ridge), max_iter=1, tol=0.0, step_tol=0.0
+        "naive" if decorrelation == 0 and fitted.signs is None else choose_solver(fitted, ridge),
+        max_iter=1,
+        tol=0.0,
+        step_tol=0.0,
     )
     weights = solver.solve(fitted, decorrelation, ridge).weights
     return np.sqrt(judged.residual_squares(weights) / judged.n_rows)

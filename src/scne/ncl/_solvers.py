@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -16,6 +17,7 @@ from scne.ncl._gauss_seidel import BlockGaussSeidel
 from scne.ncl._iteration import IterativeSolver
 from scne.ncl._jacobi import BlockJacobi
 from scne.ncl._lapack import EPS, safe_cholesky
+from scne.ncl._signed import signed_weights
 from scne.ncl._solution import Solution, Status
 from scne.ncl._system import EnsembleSystem, LinearSystem, require_gram
 
@@ -88,6 +90,8 @@ class PseudoInverse:
 class Cholesky:
     """Solve A(lambda) B = g by Cholesky: Algorithm 1's answer at a tenth of its cost.
 
+    Where weights have signs to keep, B minimises B'A B / 2 - g'B among those that do (`_signed`).
+
     With ridges A is positive definite for 0 <= lambda < M/(M-1). Where it is not (linearly dependent nodes without a
     ridge), Algorithm 1 takes over and the status says so.
 
@@ -105,12 +109,26 @@ class Cholesky:
     def solve(self, system: LinearSystem, decorrelation: float, ridge: ArrayLike) -> Solution:
         """Solve A(lambda) B = g, Eq. (24), with the ridges of Eq. (42)."""
         system = require_gram(system, "solver 'cholesky'")
+        if system.signs is not None:
+            return _signed(self.name, system, system_matrix(system, decorrelation, ridge), system.signs)
         lower = safe_cholesky(system_matrix(system, decorrelation, ridge))
         if lower is None:
             solution = PseudoInverse().solve(system, decorrelation, ridge)
             detail = solution.detail or "the matrix is not safely positive definite"
             return replace(solution, status=Status.RANK_DEFICIENT, solver=self.name, detail=detail)
         return _solved(self.name, system, linalg.cho_solve((lower, True), system.right_side, check_finite=False))
+
+
+def _signed(solver: str, system: EnsembleSystem, matrix: Array, signs: Array) -> Solution:
+    """The best weights with these signs, of a matrix that rounding may have left without its ridge."""
+    more = 0.0
+    while math.isfinite(more):
+        weights = signed_weights(matrix + more * np.eye(len(matrix)) if more else matrix, system.right_side, signs)
+        if weights is not None:
+            return _solved(solver, system, weights)
+        # Dependent nodes beside hardly any ridge: a little more, of the size of rounding, makes the solution unique.
+        more = 10.0 * more if more else system.n_nodes * EPS * (float(np.trace(matrix)) or 1.0)
+    raise ValueError("the sums over the rows are not finite: rescale the inputs and the targets")
 
 
 def _solved(solver: str, system: LinearSystem, weights: Array, detail: str = "") -> Solution:
@@ -150,7 +168,7 @@ def choose_solver(system: LinearSystem, ridge: ArrayLike) -> str:
     """Return the name of the solver that "auto" picks.
 
     Conjugate gradients where G is not held, the pseudo-inverse where no member has a ridge (dependent nodes
-    are then likely), else Cholesky.
+    are then likely), else Cholesky, which also is the one that keeps signs of weights.
 
     Examples
     --------
@@ -161,4 +179,4 @@ def choose_solver(system: LinearSystem, ridge: ArrayLike) -> str:
     """
     if not isinstance(system, EnsembleSystem):
         return ConjugateGradient.name
-    return Cholesky.name if np.any(np.asarray(ridge) > 0) else PseudoInverse.name
+    return Cholesky.name if system.signs is not None or np.any(np.asarray(ridge) > 0) else PseudoInverse.name

@@ -151,6 +151,9 @@ class EnsembleSystem(LinearSystem):
         Nodes of each member, L_m.
     member_weights : (M,) array, optional
         a_m of Eq. (10); None is 1/M.
+    signs : (L,) array, optional
+        1 for nodes whose output weights must be at least 0, -1 for those whose must be at most 0, 0 for those that are
+        free; None where all are.  Solver "cholesky" keeps them, no other does.
 
     Examples
     --------
@@ -169,6 +172,7 @@ class EnsembleSystem(LinearSystem):
     n_rows: float
     sizes: tuple[int, ...]
     member_weights: Array | None = None
+    signs: Array | None = None
 
     @classmethod
     def from_outputs(
@@ -197,6 +201,7 @@ class EnsembleSystem(LinearSystem):
             self.n_rows - other.n_rows,
             self.sizes,
             self.member_weights,
+            self.signs,
         )
 
     def product(self, weights: Array) -> Array:

@@ -7,6 +7,7 @@ from scne.networks._built import BuiltNetwork, ChosenNodes, SearchSettings, Sour
 from scne.networks._compiled_layer import CompiledTerms, compile_layer
 from scne.networks._compiled_search import CompiledBasis, search_kernels
 from scne.networks._criteria import CRITERIA, Selection, required_share, select_candidates
+from scne.networks._directions import output_signs
 from scne.networks._layer import (
     ACTIVATIONS,
     Activation,
@@ -61,6 +62,7 @@ __all__ = [
     "draw_nodes",
     "each_outputs",
     "joint_outputs",
+    "output_signs",
     "pool_generator",
     "prepare_search",
     "required_share",

@@ -11,6 +11,7 @@ from scne.networks._basis import Basis, GrowingBasis
 from scne.networks._built import BuiltNetwork, ChosenNode, ChosenNodes, SearchSettings, StopReason
 from scne.networks._compiled_search import CompiledBasis, search_kernels
 from scne.networks._criteria import select_candidates
+from scne.networks._directions import turns_of
 from scne.networks._layer import ACTIVATIONS
 from scne.networks._pools import Pools
 from scne.networks._search_rows import SearchRows
@@ -115,6 +116,9 @@ def _add_nodes(basis: GrowingBasis, settings: SearchSettings, pools: Pools, node
     for attempt, scopes in enumerate(pools.attempts):
         pool = pools.at(node, attempt)
         sums = basis.score(pool, with_projections=orthogonal, with_gram=orthogonal and batch_size > 1)
+        if basis.rows.directions is not None:
+            # Candidates that would need an output weight of the wrong sign have nothing to give.
+            sums.moments[sums.moments * turns_of(pool[:-1], basis.rows.directions) < 0.0] = 0.0
         before = basis.size
         while (chosen := select_candidates(sums, basis.squares[0], node, *limits)) is not None:
             for candidate in chosen.candidates:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scne.networks._basis import FEW_ROWS, PROJECT_AGAIN_BELOW, GrowingBasis
 from scne.networks._built import ChosenNode, SearchSettings
 from scne.networks._criteria import NOTHING_LEFT
+from scne.networks._directions import turns_of
 from scne.networks._layer import ACTIVATIONS
 from scne.networks._pools import Pools
 from scne.networks._search_rows import SearchRows
@@ -81,6 +82,9 @@ class CompiledBasis(GrowingBasis):
         for attempt, scopes in enumerate(pools.attempts):
             pool = pools.at(node, attempt)
             weights: NDArray[np.float64] = np.ascontiguousarray(pool * self.activation.input_gain)
+            if self.rows.directions is not None:
+                turns = turns_of(pool[:-1], self.rows.directions)
+                task.turns = turns.ctypes.data
             self._squares[0] = self.squares[0]
             task.pool, task.size, task.node = weights.ctypes.data, self.size, node
             task.most = min(settings.batch_size, settings.max_hidden - node + 1)

@@ -32,6 +32,8 @@ class StepSettings(NamedTuple):
         Of the gradient of an output's square.
     slope : Slope
         The derivative of the loss.
+    signs : ndarray of shape ((d + 1) L + (L + n_links) q,) or None
+        That weights keep, those of nodes before output weights; 0 where they are free. None where all are.
     """
 
     shares: NDArray[np.float64]
@@ -40,6 +42,7 @@ class StepSettings(NamedTuple):
     link_rate: float
     scale: float
     slope: Slope
+    signs: NDArray[np.float64] | None = None
 
 
 def numpy_steps(
@@ -67,6 +70,7 @@ def numpy_steps(
     node_gradient, output_gradient, link_gradient = _views(gradient, d, n_nodes, n_links, q)
 
     adam = _Adam(parameters, gradient, each_rate)
+    signs = None if settings.signs is None else settings.signs.astype(dtype)
     steps, scale = len(settings.shares), dtype.type(settings.scale)
     for step, places in enumerate(chain.from_iterable(batches)):
         batch = len(places)
@@ -97,6 +101,8 @@ def numpy_steps(
         backward *= hidden
         np.matmul(x.T, backward, out=node_gradient)
         adam.step(float(settings.shares[step]))
+        if signs is not None:
+            parameters[parameters * signs < 0.0] = 0.0
         done = (step + 1) * ANNOUNCED_PARTS // steps
         if done > step * ANNOUNCED_PARTS // steps and announce(stage, done, ANNOUNCED_PARTS):
             break

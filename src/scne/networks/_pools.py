@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scne.networks._built import SearchSettings, SourceLimit
+from scne.networks._directions import turned
 from scne.networks._search_rows import SearchRows
 from scne.rows import is_numpy
 
@@ -21,6 +22,9 @@ POOLS = ("uniform", "sparse")
 # How many columns a sparse node may look at, all of them being the last. Targets are often sums of functions of one,
 # two or three columns, and a node that looks at others besides has their noise in it.
 _COLUMN_COUNTS = (1, 2, 3, 4, 8, 16, np.iinfo(np.intp).max)
+
+# Share of the columns with a direction that candidates let go of.
+_LET_GO = 0.5
 
 
 def pool_generator(seed: int, *name: int) -> np.random.Generator:
@@ -125,11 +129,38 @@ def sparse_pool(
         counts = np.minimum(counts, reachable.sum(axis=0))
     last = np.sort(order.T, axis=1)[np.arange(n_candidates), counts - 1]
     directions = generator.standard_normal((len(features), n_candidates))
-    directions *= (order <= last)[features]
+    reads = order <= last
+    if rows.directions is not None:
+        reads = fewer_constrained(generator, reads, np.unique(features[rows.directions != 0.0]))
+    directions *= reads[features]
     reach = np.asarray(scopes, dtype=np.float64)[np.arange(n_candidates) % len(scopes)]
     directions *= reach / np.linalg.norm(directions, axis=0)
+    if rows.directions is not None:
+        # Before the centre, which follows from the weights.
+        directions = turned(directions, rows.directions)
     centres = rows.rows_at(generator.random(n_candidates)).astype(np.float64)
     return np.vstack([directions, -np.einsum("dt,td->t", directions, centres)])
+
+
+def fewer_constrained(
+    generator: np.random.Generator, reads: NDArray[np.bool_], constrained: NDArray[np.intp]
+) -> NDArray[np.bool_]:
+    """Which columns candidates look at, (c, T), after some let go of columns along which they must rise or fall.
+
+    A node that sees such a column has an output weight of one sign, so what other columns do to the target by
+    themselves needs nodes that do not. Those that see no other columns stay as they are.
+
+    Examples
+    --------
+    >>> reads = np.array([[True, True, True, True], [True, True, True, False]])
+    >>> fewer_constrained(np.random.default_rng(0), reads, np.array([0]))[:, -1].tolist()
+    [True, False]
+    """
+    fewer = reads.copy()
+    fewer[constrained] &= generator.random((len(constrained), reads.shape[1])) >= _LET_GO
+    nothing = ~fewer.any(axis=0)
+    fewer[:, nothing] = reads[:, nothing]
+    return fewer
 
 
 # The constants of SeedSequence.
@@ -295,4 +326,15 @@ class Pools:
         if self._settings.pool == "sparse":
             return sparse_pool(generator, self._rows, n_candidates, scopes, self._limit)
         rows = self._rows
-        return uniform_pool(generator, rows.n_columns, n_candidates, scopes, self._limit, rows.feature_places)
+        pool = uniform_pool(generator, rows.n_columns, n_candidates, scopes, self._limit, rows.feature_places)
+        if self._rows.directions is not None:
+            pool[:-1] = self._directed(generator, pool[:-1])
+        return pool
+
+    def _directed(self, generator: np.random.Generator, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Uniform weights (d, T) that go along the directions of the rows, or against them."""
+        directions, places = self._rows.directions, self._rows.feature_places
+        assert directions is not None
+        everything = np.ones((int(places.max()) + 1, weights.shape[1]), dtype=bool)
+        reads = fewer_constrained(generator, everything, np.unique(places[directions != 0.0]))
+        return turned(weights * reads[places], directions)

@@ -58,6 +58,9 @@ class SearchRows:
         rows may differ in their last bit when the rows come in another order. None takes the scaled values.
     n_given : int or None
         Columns that were given, which come first among the features; None when there are no others.
+    directions : ndarray of shape (d,) or None
+        1 and -1 for features of columns along which the output must rise and fall, 0 for the others; None where it may
+        do either along all of them.
     """
 
     inputs: Array
@@ -69,6 +72,7 @@ class SearchRows:
     feature_columns: NDArray[np.intp] | None = None
     keys: Array | Callable[[], Array] | None = None
     n_given: int | None = None
+    directions: NDArray[np.float64] | None = None
     _first: dict[int, "SearchRows"] = field(default_factory=dict, repr=False, compare=False)
     _guard: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -156,6 +160,7 @@ class SearchRows:
                 self.feature_columns,
                 _rows_at(self._keys, chosen),
                 self.n_given,
+                self.directions,
             )
             # Networks on the same columns share them: of many columns these rows are large. A device has less memory.
             if is_numpy(self.inputs):
@@ -223,6 +228,7 @@ def prepare_search(
     held_out_places: NDArray[np.intp] | None = None,
     held_out_rows: ArrayRows | None = None,
     dtype: DTypeLike = np.float32,
+    directions: NDArray[np.float64] | None = None,
 ) -> SearchRows:
     """Scale one group's columns for the search.
 
@@ -237,6 +243,8 @@ def prepare_search(
         Further held-out rows, from another source.
     dtype : dtype
         Precision of the search. Single precision is enough to rank candidates, at several times the speed.
+    directions : ndarray of shape (c,) or None
+        1 and -1 for columns of the group along which the output must rise and fall, 0 for the others.
     """
     if not is_numpy(rows.inputs):
         return _prepared_on_device(
@@ -286,6 +294,7 @@ def prepare_search(
         scaling.feature_columns,
         keys=partial(_keys_of, rows, columns, fitted),
         n_given=len(columns),
+        directions=None if directions is None else directions[scaling.feature_columns],
     )
 
 

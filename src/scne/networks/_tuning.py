@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from scne.networks._directions import turns_of, weight_signs, within_signs
 from scne.networks._features import FeatureBlocks
 from scne.networks._layer import Activation
 from scne.networks._lookups import WIDTH_OF_LOOKUPS, LookupBlocks
@@ -120,10 +121,17 @@ def tune_nodes(
     # The gains of the activation go into the weights on both sides, so that each step runs its core alone.
     nodes = (weights * activation.input_gain).astype(dtype)
     n_links = rows.n_linked if linked else 0
+    signs, of_outputs = None, None
+    if rows.directions is not None:
+        of_nodes = np.sign(activation.input_gain) * weight_signs(weights, rows.directions)
+        nodes = within_signs(nodes, of_nodes)
+        of_outputs = np.concatenate([turns_of(weights[:-1], rows.directions), rows.directions[:n_links]])
+        signs = np.concatenate([of_nodes.ravel(), np.repeat(of_outputs, rows.targets.shape[1])])
     if settings.loss.is_squared:
-        start, slope = first_output_weights(rows, nodes, activation, n_links), SQUARED.slope(np.ones(1))
+        start = first_output_weights(rows, nodes, activation, n_links, of_outputs)
+        slope = SQUARED.slope(np.ones(1))
     else:
-        start, deviations = _start_by_loss(rows, nodes, activation, n_links, settings.loss)
+        start, deviations = _start_by_loss(rows, nodes, activation, n_links, settings.loss, of_outputs)
         slope = settings.loss.slope(deviations)
     batch, n_steps = min(n, settings.batch_rows), settings.n_steps(rows)
     # The same change of the output for every activation; two over the weight that an average batch has makes the
@@ -135,6 +143,7 @@ def tune_nodes(
         settings.output_rate,
         2.0 * n / (batch * rows.training_weight),
         slope,
+        signs,
     )
     batches = batch_blocks(n, batch, n_steps, generator)
     given = (rows, nodes, start, activation, step, batches, stage)
@@ -176,6 +185,13 @@ def _compiled_steps(
     moves = settings.shares / (1.0 - MEAN_DECAY**taken)
     roots = 1.0 / np.sqrt(1.0 - SQUARE_DECAY**taken)
     slopes = np.ascontiguousarray(settings.slope.settings)
+    signs = None
+    if settings.signs is not None:
+        of_nodes, of_outputs = np.split(settings.signs, [d * n_nodes])
+        of_nodes = of_nodes.reshape(d, n_nodes)
+        of_blocks = of_nodes if heights is None else of_nodes[heights.features]
+        of_lookups = np.empty(0) if lookups is None else lookups.rows(of_nodes)
+        signs = np.concatenate([of_blocks.ravel()[blocks.places], of_lookups, of_outputs]).astype(dtype)
     task = TuningTask(
         n_features=inputs.shape[1],
         n_nodes=n_nodes,
@@ -195,6 +211,7 @@ def _compiled_steps(
         no_division_by_zero=NO_DIVISION_BY_ZERO,
         loss=settings.slope.kind,
         slopes=slopes.ctypes.data,
+        signs=None if signs is None else signs.ctypes.data,
         blocks=blocks.task,
     )
     if lookups is not None:
@@ -288,6 +305,8 @@ class Uncorrelated(NamedTuple):
 def uncorrelated(rows: SearchRows) -> Uncorrelated:
     """The training rows with features that are uncorrelated within each column, on the device of the rows.
 
+    Features of columns along which the output must rise or fall stay as they are: their weights have signs to keep.
+
     With the covariance V diag(v) V' of a column's features, they are multiplied by V diag(v + c)^(-1/2) V' (ZCA), c
     being a tenth of the mean of v.
     """
@@ -299,6 +318,12 @@ def uncorrelated(rows: SearchRows) -> Uncorrelated:
     places, forward, backward = [], [], []
     for column in range(int(rows.feature_places.max()) + 1):
         at = np.flatnonzero(rows.feature_places == column)
+        places.append(at)
+        if rows.directions is not None and rows.directions[at].any():
+            forward.append(np.eye(len(at)))
+            backward.append(np.eye(len(at)))
+            parts.append(xp.take(inputs, like(at, inputs, xp.int64), axis=1))
+            continue
         block = cast(xp.take(inputs, like(at, inputs, xp.int64), axis=1), "float64")
         mean = to_numpy(xp.sum(block * shares, axis=0))
         block = block - like(mean, block)
@@ -306,12 +331,14 @@ def uncorrelated(rows: SearchRows) -> Uncorrelated:
         variances = np.maximum(variances, 0.0)
         spread = np.sqrt(variances + _LEAST_VARIANCE * variances.mean()) if variances.any() else np.ones(len(at))
         means[at] = mean
-        places.append(at)
         forward.append(axes / spread @ axes.T)
         backward.append(axes * spread @ axes.T)
         parts.append(cast(block @ like(forward[-1], block), dtype))
     changed = xp.concat([*parts, inputs[:, -1:]], axis=1)
     there = replace(rows, inputs=changed, targets=rows.targets[:n], root_weights=roots, keys=rows._keys)
+    if rows.directions is not None:
+        order = np.concatenate(places)
+        there = replace(there, feature_columns=rows.feature_places[order], directions=rows.directions[order])
     return Uncorrelated(there, places, means, forward, backward)
 
 
@@ -333,9 +360,13 @@ def rates_at(step: NDArray[np.intp] | int, steps: int) -> NDArray[np.float64]:
 
 
 def first_output_weights(
-    rows: SearchRows, nodes: np.ndarray, activation: Activation, n_links: int
+    rows: SearchRows,
+    nodes: np.ndarray,
+    activation: Activation,
+    n_links: int,
+    signs: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Ridge solution on some rows of this process's memory, shape (L + n_links, q)."""
+    """Ridge solution on some rows of this process's memory, shape (L + n_links, q), with signs (L + n_links,)."""
     some = rows.canonical_order[:START_ROWS]
     columns = _start_columns(rows, some, nodes, activation, n_links)
     weight = float(len(some))
@@ -343,7 +374,7 @@ def first_output_weights(
         roots = rows.root_weights[some]
         columns *= roots[:, None]
         weight = float(np.square(roots).sum())
-    return start_solution(columns.T @ columns, columns.T @ rows.targets[some], weight, activation)
+    return start_solution(columns.T @ columns, columns.T @ rows.targets[some], weight, activation, signs)
 
 
 def _start_columns(
@@ -362,7 +393,12 @@ def _start_columns(
 
 
 def _start_by_loss(
-    rows: SearchRows, nodes: np.ndarray, activation: Activation, n_links: int, loss: Loss
+    rows: SearchRows,
+    nodes: np.ndarray,
+    activation: Activation,
+    n_links: int,
+    loss: Loss,
+    signs: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The first output weights by a few rounds of a loss on some rows, and the sizes of what they leave, (q,)."""
     some = rows.canonical_order[:START_ROWS]
@@ -378,16 +414,32 @@ def _start_by_loss(
         working = loss.working(outputs, targets, deviations, density)
         for j, shares in enumerate(working.weights.T * counts):
             weighted = columns * shares[:, None]
-            moments = weighted.T @ working.targets[:, j]
-            weights[:, j] = start_solution(weighted.T @ columns, moments, float(shares.sum()), activation)
+            moments = (weighted.T @ working.targets[:, j])[:, None]
+            total = float(shares.sum())
+            weights[:, j : j + 1] = start_solution(weighted.T @ columns, moments, total, activation, signs)
         outputs = columns @ weights
     return weights, deviations_of(targets - outputs)
 
 
 def start_solution(
-    gram: NDArray[np.float64], moments: NDArray[np.float64], weight: float, activation: Activation
+    gram: NDArray[np.float64],
+    moments: NDArray[np.float64],
+    weight: float,
+    activation: Activation,
+    signs: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """The first output weights, from sums over rows of this weight; `gram` is changed."""
+    """The first output weights (L, q), from sums over rows of this weight; `gram` is changed.
+
+    With signs (L,), weights of the wrong sign are left out, and those of the others solved for again, until none is
+    wrong: near enough to the best for steps to begin with. Clipping them at once is worse by some percent of the error.
+    """
     gram[np.diag_indices_from(gram)] += _START_RIDGE * weight * (activation.span / 2.0) ** 2
     weights: NDArray[np.float64] = cho_solve(cho_factor(gram), moments)
+    for j in range(moments.shape[1] if signs is not None else 0):
+        there = np.ones(len(gram), dtype=bool)
+        while signs is not None and (wrong := weights[:, j] * signs < 0.0).any():
+            there &= ~wrong
+            weights[:, j] = 0.0
+            if there.any():
+                weights[there, j] = cho_solve(cho_factor(gram[np.ix_(there, there)]), moments[there, j])
     return weights

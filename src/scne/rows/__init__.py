@@ -42,7 +42,7 @@ from scne.rows._dates import (
     whole_dates,
     with_dates,
 )
-from scne.rows._groups import resolve_groups
+from scne.rows._groups import matching, resolve_groups
 from scne.rows._groups_file import read_groups
 from scne.rows._identity import identity_of_files
 from scne.rows._indicators import codes_of_targets, one_hot
@@ -214,6 +214,7 @@ __all__ = [
     "listed",
     "listing",
     "location",
+    "matching",
     "namespace_of",
     "number_columns",
     "number_encoder",

@@ -19,6 +19,8 @@ Groups: TypeAlias = Mapping[str, ColumnChoice] | Sequence[ColumnChoice] | None
 # One for all networks, or one for each group, in their order or by their names.
 Ridge: TypeAlias = float | str | Sequence[float] | np.ndarray | Mapping[str, float]
 MemberWeights: TypeAlias = Sequence[float] | np.ndarray | Mapping[str, float] | None
+# Columns by name, pattern or position, with "increasing" or 1, "decreasing" or -1.
+Monotone: TypeAlias = Mapping[str, str | int] | Mapping[int, str | int] | None
 ClassWeight: TypeAlias = Mapping[object, float] | str | None
 
 

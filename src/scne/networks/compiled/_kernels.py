@@ -96,7 +96,7 @@ class TuningTask(ctypes.Structure):
             ("n_batch", "n_features", "n_nodes", "n_outputs", "n_steps", "logistic", "gathers", "loss"),
             (
                 *("inputs", "targets", "root_weights", "places", "weights", "means", "squares"),
-                *("moves", "roots", "space", "slopes"),
+                *("moves", "roots", "space", "slopes", "signs"),
             ),
             ("scale", "input_rate", "output_rate", "mean_decay", "square_decay", "no_division_by_zero"),
         ),
@@ -115,7 +115,7 @@ class SearchTask(ctypes.Structure):
         ),
         (
             *("inputs", "root_weights", "first_feature", "features", "pool", "contractions", "basis", "residual"),
-            *("ridge_rows", "ridge_residual", "factor", "added", "squares", "space"),
+            *("ridge_rows", "ridge_residual", "factor", "added", "squares", "space", "turns"),
         ),
         ("ridge", "least_square", "dependence", "ties", "project_again_below", "nothing_left"),
     )

@@ -250,6 +250,9 @@ void JOINED(add_nodes_, WIDTH)(struct search_task *t)
     pack(&s);
     pool_outputs(&s);
     score(&s);
+    /* Candidates that would need an output weight of the wrong sign have nothing to give. */
+    for (int64_t i = 0; t->turns && i < q * T; i++)
+        if (sums->moments[i] * t->turns[i % T] < 0.0) sums->moments[i] = 0.0;
     struct selection_limits limits = {t->node, t->most, t->n_contractions, t->contractions, t->dependence, t->ties, t->nothing_left};
     int64_t chosen[t->most], n_chosen;
     t->n_added = 0;

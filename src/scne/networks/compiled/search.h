@@ -29,6 +29,7 @@ struct search_task {
     int64_t *added;               /* (most), places of the nodes in the pool */
     double *squares;              /* (most + 1, q), e'e before and after each of them */
     void *space;                  /* scne_search_space bytes */
+    const double *turns;          /* (T), the signs that output weights must have, 0 where they are free; or NULL */
     double ridge, least_square, dependence, ties, project_again_below, nothing_left;
 };
 

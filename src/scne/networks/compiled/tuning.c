@@ -296,6 +296,14 @@ static void move(const struct steps *s, int64_t step, int64_t from, int64_t to, 
     }
 }
 
+/* Weights that have lost the sign that they must keep become zero. */
+static void keep_signs(const struct steps *s, int64_t n)
+{
+    const real *restrict sign = s->task->signs;
+    real *restrict w = s->weights;
+    for (int64_t k = 0; k < n; k++) w[k] = w[k] * sign[k] < 0 ? 0 : w[k];
+}
+
 #ifdef DOUBLE
 void JOINED(take_double_steps_, WIDTH)(const struct tuning_task *t)
 #else
@@ -338,5 +346,6 @@ void JOINED(take_steps_, WIDTH)(const struct tuning_task *t)
 #endif
         move(&s, step, 0, n_inner, t->input_rate);
         move(&s, step, n_inner, n_all, t->output_rate);
+        if (t->signs) keep_signs(&s, n_all);
     }
 }

@@ -48,6 +48,7 @@ struct tuning_task {
     const double *roots;      /* of each step: the correction of the root mean squares */
     void *space;              /* scne_space numbers */
     const double *slopes;     /* (3, q) of a clipped derivative: its limit, and factors below and above the target */
+    const void *signs;        /* that each of the weights keeps, 0 where it is free; or NULL */
     double scale, input_rate, output_rate, mean_decay, square_decay, no_division_by_zero;
     struct feature_blocks blocks;
     struct lookups lookups;
