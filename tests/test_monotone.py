@@ -276,7 +276,7 @@ def test_the_command_takes_directions(tmp_path, monkeypatch, capsys):
     swept = table.drop(columns=["y", "big"]).iloc[[3] * 60].assign(a=np.linspace(-5, 80, 60))
     assert np.diff(model.predict(swept)).min() >= -64 * EPS
     for wrong, words in (
-        (("a", "--target", "y"), "must name a column and a direction, such as income=increasing"),
+        (("a", "--target", "y"), "must be a column and a direction, such as income=increasing"),
         (("a=up", "--target", "y"), "'up' for column 'a'"),
         (("a=increasing", "--target", "big"), "the target holds classes"),
     ):
