@@ -292,7 +292,7 @@ def test_a_file_brings_the_same_classifier_back(name, tmp_path):
     for other in (again, pickle.loads(pickle.dumps(model))):
         assert np.array_equal(other.predict_proba(X), model.predict_proba(X))
         assert np.array_equal(other.decision_function(3 * X), model.decision_function(3 * X))
-    assert again.summary().startswith(f"This {type(model).__name__} tells 3 classes apart")
+    assert again.summary().startswith(f"This {type(model).__name__} distinguishes 3 classes;")
     assert describe_model(tmp_path / "m.scne").estimator == type(model).__name__
     scne.save(again, tmp_path / "again.scne")
     assert (tmp_path / "again.scne").read_bytes() == (tmp_path / "m.scne").read_bytes()

@@ -152,7 +152,7 @@ def test_a_killed_scheduler_is_named_with_what_was_kept(rows, tmp_path, moment):
         return
     assert lost
     assert f"Its progress is kept in {str(kept)!r}" in errors
-    assert "Run the same again to resume" in errors
+    assert "Run the same command or fit again to resume" in errors
     assert not (tmp_path / "m").exists()
     # The same fit, here: a checkpoint does not care where its sums were computed.
     process = start_fit(data, tmp_path / "m", *options)
@@ -184,7 +184,7 @@ def test_workers_that_die_again_and_again(tmp_path):
     with (
         dask_processes(2) as cluster,
         Client(cluster.address, timeout=5) as client,
-        pytest.raises(ClusterError, match="died again and again"),
+        pytest.raises(ClusterError, match="died repeatedly"),
     ):
         scne.RVFLRegressor(5, random_state=0).fit(X, np.ones(2_000), client=client)
 

@@ -297,7 +297,7 @@ class TestApplied:
         with pytest.raises(DataError, match="no column 'wd' among the rows"):
             encoder.transform(pq.read_table(mixed).drop_columns(["wd"]))
 
-    @pytest.mark.parametrize(("column", "words"), [("num", "learned numbers"), ("when", "learned dates")])
+    @pytest.mark.parametrize(("column", "words"), [("num", "fitted on numbers"), ("when", "fitted on dates")])
     def test_wrong_type(self, mixed, column, words):
         encoder = learned(mixed, target="y").finish()
         rows = pq.read_table(mixed)

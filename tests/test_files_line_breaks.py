@@ -60,7 +60,7 @@ def test_records_that_are_too_long(tmp_path, monkeypatch):
     rows = table(80_000, lambda i: "a line\n" * (1 << 21) if i == 60_000 else f"t{i % 5}")
     csv.write_csv(rows, tmp_path / "a.csv")
     files = open_rows(tmp_path / "a.csv", target="y")
-    with pytest.raises(DataError, match=r"a.csv has a record of more than 4 MB.*quotes are opened"):
+    with pytest.raises(DataError, match=r"a.csv has a record of more than 4 MB.*a quote is opened"):
         files.count_rows()
     rows = table(10, lambda i: "a line\n" * (1 << 21) if i == 0 else f"t{i % 5}")
     csv.write_csv(rows, tmp_path / "a.csv")

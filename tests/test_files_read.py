@@ -271,7 +271,7 @@ class TestChanges:
     def test_a_file_that_went_away(self, written):
         files = open_rows(written[0], target="y")
         files.files[2].path.unlink()
-        with pytest.raises(DataError, match=r"part-2.* cannot be found now"):
+        with pytest.raises(DataError, match=r"part-2.* is gone now"):
             files.check_unchanged()
 
 

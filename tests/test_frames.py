@@ -187,7 +187,7 @@ class TestNewRows:
         FRAME.assign(target=Y).to_feather(tmp_path / "rows.arrow")
         of_file = RVFLRegressor(8, random_state=0).fit(open_rows(tmp_path / "rows.arrow", target="target"))
         assert same_bits(of_file.predict(FRAME[FRAME.columns[::-1]]), of_file.predict(FRAME))
-        with pytest.raises(ValueError, match="X has no column 'text', from which the model learned"):
+        with pytest.raises(ValueError, match="X has no column 'text', which the model was fitted on"):
             of_file.predict(FRAME.drop(columns="text"))
 
     def test_a_missing_column_is_named(self, model):
@@ -422,5 +422,5 @@ def test_the_encoder_names_what_networks_see():
     assert sorted(names[2:5]) == ["text=breeze", "text=calm", "text=storm"]
     assert names[5:].tolist() == ["when.month", "when.day_of_year", "when.weekday", "when.hour"]
     assert encoder.get_feature_names_out(["gappy", "text", "when"]).tolist() == names.tolist()
-    with pytest.raises(ValueError, match="input_features is 'a', but the encoder was learned from 'gappy'"):
+    with pytest.raises(ValueError, match="input_features is 'a', but the encoder was fitted on 'gappy'"):
         encoder.get_feature_names_out(["a"])

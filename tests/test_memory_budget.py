@@ -108,7 +108,7 @@ def test_a_search_is_shortened_to_what_fits_on_any_number_of_threads(tmp_path):
     searched = models[0].data_["search_rows"]
     assert FEWEST_SEARCH_ROWS < searched < 30_000
     assert f"searched on {searched:,} rows instead of 40,000" in models[0].memory_note_
-    assert f"a sample of {searched:,} of them" in models[0].summary()
+    assert f"a sample of {searched:,} rows" in models[0].summary()
     np.testing.assert_array_equal(models[0].output_weights_, models[1].output_weights_)
     enough = scne.open_rows(path, target="y", memory="2GB")
     assert plan_memory(template(), enough, 1, 1, "auto").search_rows == 40_000
@@ -121,7 +121,7 @@ def test_the_command_prints_that_a_search_was_shortened(tmp_path, monkeypatch, c
     options = (*options, "--out", str(tmp_path / "m.scne"))
     code, printed, _ = run_here(monkeypatch, capsys, "fit", str(path), "--target", "y", *options)
     assert code == 0
-    assert f"which is what the memory budget of {budget} allows" in " ".join(printed.split())
+    assert f"as many as the memory budget of {budget} allows" in " ".join(printed.split())
 
 
 def test_a_smaller_sample_is_part_of_a_larger_one():

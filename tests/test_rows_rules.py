@@ -199,7 +199,7 @@ def test_the_first_file_that_cannot_be_read_and_the_first_of_another_format_are_
     with pytest.raises(DataError, match=r"b\.parquet is Parquet, but .*a\.csv is CSV"):
         find_files(tmp_path)
     (tmp_path / "a.docx").touch()
-    with pytest.raises(DataError, match=r"a\.docx is in no format"):
+    with pytest.raises(DataError, match=r"a\.docx is not in a format"):
         find_files(tmp_path)
 
 

@@ -89,7 +89,7 @@ def test_each_output_is_judged_for_itself(tmp_path):
     np.testing.assert_allclose(model.predict_members(X).mean(axis=0), model.predict(X), atol=1e-12)
     save(model, tmp_path / "model.scne")
     np.testing.assert_array_equal(load(tmp_path / "model.scne").predict(X), model.predict(X))
-    assert "to a linear trend" in model.summary()
+    assert "A linear trend contributes" in model.summary()
 
 
 @pytest.mark.parametrize("trend", [{}, {"trend": "judged"}, {"trend": "linear"}])
