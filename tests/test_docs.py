@@ -20,7 +20,7 @@ from scne.ncl import EnsembleSystem, system_matrix
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
-TEXTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *PAGES]
+TEXTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *PAGES]
 ESTIMATORS = ("SCNERegressor", "DNNERegressor", "SCNRegressor", "RVFLRegressor", "SCNEClassifier")
 # A block that begins with this line is for other machines than those on which tests run.
 ELSEWHERE = ("# needs a GPU",)
