@@ -23,7 +23,7 @@ PAGES = sorted(DOCS.glob("*.md"))
 TEXTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *PAGES]
 ESTIMATORS = ("SCNERegressor", "DNNERegressor", "SCNRegressor", "RVFLRegressor", "SCNEClassifier")
 # A block that begins with this line is for other machines than those on which tests run.
-ELSEWHERE = ("# needs a GPU",)
+ELSEWHERE = ("# needs a GPU", "# needs Spark", "# needs Ray")
 
 FENCE = re.compile(r"^( *)(`{3,}|:{3,}|~{3,})([^\n]*)\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
 

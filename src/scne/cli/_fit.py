@@ -16,6 +16,8 @@ from scne.cli._options import (
     EFFORT,
     KIND,
     MONOTONE,
+    RAY,
+    SPARK,
     TARGET,
     Data,
     Device,
@@ -28,6 +30,7 @@ from scne.cli._options import (
 from scne.cli._signals import Stopped
 
 if TYPE_CHECKING:
+    from scne.cli._clusters import ClusterOptions
     from scne.estimators import SCNEClassifier, SCNERegressor
     from scne.fitting import Checkpoint
     from scne.rows import FileRows
@@ -122,6 +125,16 @@ def fit_command(
             DASK, metavar="ADDRESS", help="Dask scheduler to fit on, such as tcp://host:8786; 'local' starts one."
         ),
     ] = None,
+    spark: Annotated[
+        str | None,
+        typer.Option(
+            SPARK, metavar="URL", help="Spark master to fit on, such as spark://host:7077, yarn or 'local[2]'."
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(RAY, metavar="ADDRESS", help="Ray cluster to fit on, such as host:6379; 'local' starts one."),
+    ] = None,
     device: Device = None,
     seed: Seed = 0,
     json_output: Json = False,
@@ -133,6 +146,7 @@ def fit_command(
     are classes too.
     """
     # Imported here, so that `scne --help` answers at once.
+    from scne.cli._clusters import ClusterOptions
     from scne.cli._console import print_json
     from scne.cli._fit_result import FitResult, fit_facts, print_fit
     from scne.cli._progress import progress_bars
@@ -181,7 +195,7 @@ def fit_command(
             model.set_params(sources_per_node=sources_per_node)
         if not per_group:
             model.set_params(networks="across", n_estimators=networks or networks_of(effort))
-        _fit_and_save(model, rows, out, checkpoint, dask)
+        _fit_and_save(model, rows, out, checkpoint, ClusterOptions(dask, spark, ray))
         seconds = time.perf_counter() - started
         regressor = model.regressor_ if isinstance(model, SCNEClassifier) else model
         with _model_kept(out):
@@ -225,13 +239,17 @@ def _labels_note(rows: "FileRows", stated: bool) -> str | None:
 
 
 def _fit_and_save(
-    model: "SCNERegressor | SCNEClassifier", rows: "FileRows", out: Path, checkpoint: Path | None, dask: str | None
+    model: "SCNERegressor | SCNEClassifier",
+    rows: "FileRows",
+    out: Path,
+    checkpoint: Path | None,
+    cluster: "ClusterOptions",
 ) -> None:
     """Fit and write; the checkpoint is emptied once the file is there, so that a kill at any moment loses nothing."""
-    from scne.cli._dask import dask_client
+    from scne.cli._clusters import cluster_client
     from scne.estimators import save_model
 
-    with _progress_kept(checkpoint) as progress, dask_client(dask) as client:
+    with _progress_kept(checkpoint) as progress, cluster_client(cluster) as client:
         model.fit(rows, checkpoint=progress, client=client)
         save_model(model, out)
         with _model_kept(out):

@@ -13,6 +13,7 @@ from scne.estimators._scn import SCNRegressor
 from scne.estimators._scne import SCNERegressor
 from scne.estimators.inputs._complete_files import complete_files
 from scne.estimators.inputs._files import check_numeric_targets
+from scne.estimators.inputs._frame_predictions import predict_frame
 from scne.estimators.inputs._known_files import file_encoder, label_kinds, open_known, predict_batches
 from scne.explain import ErrorRises, GroupImportances, PermutationImportances, error_decomposition
 from scne.fitting import Checkpoint, CheckpointError, Member, PredictionInterval, half_widths
@@ -68,6 +69,7 @@ __all__ = [
     "networks_of",
     "open_known",
     "predict_batches",
+    "predict_frame",
     "save_model",
     "with_scales",
     "without_password",

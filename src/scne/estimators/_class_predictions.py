@@ -20,6 +20,8 @@ from scne.estimators.inputs._data import (
     is_dask_collection,
     is_file_rows,
 )
+from scne.estimators.inputs._frame_predictions import predict_frame
+from scne.estimators.inputs._held_frames import is_cluster_frame
 from scne.estimators.inputs._known_files import file_outputs, opened, predict_batches
 from scne.estimators.inputs._labelled import KnownClasses, check_label_column, label_codes, later_labelled_rows
 from scne.estimators.inputs._labels import labels_like
@@ -233,6 +235,8 @@ class ClassPredictions(Contributing, Leaving, AnyTable, ClassifierMixin, BaseEst
         scores, X = self.probability_map_.scores, opened(self, X)
         if is_dask_collection(X):
             return predict_lazily(self, X, method, widths, dtype)
+        if is_cluster_frame(X):
+            return predict_frame(self, X, method)
         if is_file_rows(X):
             return np.concatenate([say(scores(outputs)) for outputs in file_outputs(self, X)])
         return say(scores(self._outputs(check_prediction_inputs(self, X, self.fitted_.columns))))

@@ -2,7 +2,7 @@
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from scne.estimators._learning_on import sums_are_kept
 from scne.estimators._network import NetworkRegressor
 from scne.estimators._scne import SCNERegressor
 from scne.estimators.inputs._data import GivenRows, all_or_nothing
+from scne.estimators.inputs._held_frames import held_frames
 from scne.estimators.inputs._known_files import opened
 from scne.estimators.inputs._labelled import KnownClasses, labelled_rows, later_labelled_rows
 from scne.estimators.inputs._labels import class_weighting, in_proportion, stated_classes
@@ -25,8 +26,6 @@ from scne.fitting import NotHeldError, ProbabilityMap, check_real, class_scores,
 from scne.rows import UNIT_SCALE, WeightScale, codes_of_targets, to_numpy
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from scne.fitting import Checkpoint
     from scne.models import ExportPlan
 
@@ -165,7 +164,7 @@ class SCNEClassifier(ClassPredictions):
         X_val: ArrayLike | None = None,
         y_val: ArrayLike | None = None,
         checkpoint: "str | os.PathLike[str] | Checkpoint | None" = None,
-        client: "Client | None" = None,
+        client: Any = None,
     ) -> Self:
         """Fit a regressor to indicators of the classes, then calibrate probabilities on held-out rows.
 
@@ -183,14 +182,15 @@ class SCNEClassifier(ClassPredictions):
             Your own validation rows, as in `SCNERegressor.fit`; probabilities are calibrated on them too.
         checkpoint : path, optional
             Folder that keeps the fit's progress; see `SCNERegressor.fit`.
-        client : distributed.Client, optional
-            The Dask cluster to fit on; see `SCNERegressor.fit`.
+        client : distributed.Client, pyspark.sql.SparkSession or the module ray, optional
+            The cluster to fit on; see `SCNERegressor.fit`.
 
         Returns
         -------
         self
         """
-        return self._first_fit(GivenRows(X, y, sample_weight, X_val, y_val, client), checkpoint)
+        with held_frames(self, GivenRows(X, y, sample_weight, X_val, y_val, client), checkpoint) as given:
+            return self._first_fit(given, checkpoint)
 
     @all_or_nothing
     def _first_fit(

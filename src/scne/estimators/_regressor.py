@@ -30,6 +30,8 @@ from scne.estimators.inputs._data import (
     is_plain,
 )
 from scne.estimators.inputs._files import check_numeric_targets
+from scne.estimators.inputs._frame_predictions import predict_frame
+from scne.estimators.inputs._held_frames import held_frames, is_cluster_frame
 from scne.estimators.inputs._known_files import file_outputs, opened
 from scne.estimators.inputs._lazy import predict_lazily
 from scne.estimators.inputs._rows_to_shuffle import rows_to_shuffle, shuffles
@@ -63,8 +65,6 @@ from scne.passes import ThreadEngine, logging_stages
 from scne.rows import Array
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from scne.estimators._network import NetworkRegressor
     from scne.fitting import Checkpoint
     from scne.models import ExportPlan
@@ -109,15 +109,17 @@ class FittedRegressor(
         X_val: ArrayLike | None = None,
         y_val: ArrayLike | None = None,
         checkpoint: "str | os.PathLike[str] | Checkpoint | None" = None,
-        client: "Client | None" = None,
+        client: Any = None,
     ) -> Self:
         """Fit the hidden layer of every network, sum the rows once, and solve for the output weights.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_columns), Dask array or data frame, or rows in files
-            Rows from `scne.open_rows` are streamed, and include the target and the groups.
+            Rows from `scne.open_rows` are streamed, and include the target and the groups. A Spark frame or a
+            Ray dataset stays on its cluster; all columns are inputs except those named by y and sample_weight.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            Of a Spark frame or a Ray dataset the name of a column, or of several.
         sample_weight : array-like of shape (n_rows,), optional
             Only their ratios matter. Whole multiples of the smallest one, up to 20 times it, are repetitions: a row of
             twice that weight counts as two rows. Other weights are importances, and are scaled to a mean of 1. Rows of
@@ -129,15 +131,17 @@ class FittedRegressor(
             Folder for the progress of the fit: a new or empty one, or that of the same fit. A fit that was killed
             resumes from there when it is started again with the same settings and data, and gives the same bits; a
             finished fit removes it. Needs a whole number as `random_state`.
-        client : distributed.Client, optional
-            The Dask cluster to fit on. Rows stay where they are and only sums travel; files are read by the workers,
-            which must see them under the same names. None uses Dask's own default for Dask collections.
+        client : distributed.Client, pyspark.sql.SparkSession or the module ray, optional
+            The cluster to fit on. Rows stay where they are and only sums travel; files are read by the workers, which
+            must see them under the same names. None uses Dask's own default for Dask collections, and the cluster of a
+            Spark frame or of a Ray dataset.
 
         Returns
         -------
         self
         """
-        self._fit(GivenRows(X, y, sample_weight, X_val, y_val, client), checkpoint)
+        with held_frames(self, GivenRows(X, y, sample_weight, X_val, y_val, client), checkpoint) as given:
+            self._fit(given, checkpoint)
         return self
 
     def _fit(
@@ -252,6 +256,8 @@ class FittedRegressor(
         X = X if plain else opened(self, X)
         if not plain and is_dask_collection(X):
             return predict_lazily(self, X, widths=() if flat else (self.n_outputs_,))
+        if not plain and is_cluster_frame(X):
+            return predict_frame(self, X)
         if not plain and is_file_rows(X):
             outputs = np.concatenate(list(file_outputs(self, X)))
         else:

@@ -300,14 +300,14 @@ class SCNERegressor(EnsembleAttributes, LearningRegressor):
         return self._plans_within(names, columns.groups, columns.n_columns)
 
     def _check_given(self, given: GivenRows) -> None:
-        if is_file_rows(given.X) and self.groups is not None:
+        if is_file_rows(given.X) and given.X.files and self.groups is not None:
             raise ValueError("groups was passed to the estimator beside rows in files; give it to open_rows instead.")
         plain = MATRIX_FREE.get(str(self.solver))
         if plain is None:
             return
         on_cluster = given.client is not None or is_dask_collection(given.X)
         if on_cluster or open_engine(self.device, self._template().precision, self.n_jobs, given.X).on_device:
-            where = "a Dask cluster" if on_cluster else "a device"
+            where = "a cluster" if on_cluster else "a device"
             raise ValueError(f"solver is {self.solver!r}, which does not work on {where}; use solver={plain!r}.")
 
     def _memory_plan(self, files: "FileRows", threads: int) -> MemoryPlan:

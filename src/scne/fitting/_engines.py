@@ -13,7 +13,7 @@ def placed(data: TrainingData, engine: Engine) -> TrainingData:
     if not isinstance(engine, DeviceEngine):
         return data
     if isinstance(data.rows, ClusterRows):
-        raise ValueError("device is set, but the rows are on a Dask cluster, which works on processors; leave it out.")
+        raise ValueError("device is set, but the rows are on a cluster, which works on processors; leave it out.")
     rows: RowSource = StreamedRows(data.rows, engine)
     if isinstance(data.rows, ArrayRows):
         rows = engine.placed(data.rows) or rows

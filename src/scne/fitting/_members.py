@@ -208,7 +208,7 @@ def ensemble_system(
     done = 0 if stored is None else int(stored.pop("done"))
     total = None if stored is None else SystemSums(**{name: _where(engine, value) for name, value in stored.items()})
     width = L + 3 * max(map(len, map(attrgetter("weights"), layers)))
-    job = Pass(rows, kernel, added, stage, done, row_bytes=16 * width)
+    job = Pass(rows, kernel, added, stage, done, row_bytes=16 * width, result_bytes=8 * L * L)
     for done, part in engine.results(job):
         # What comes from another process may be read-only, and sums are added in place.
         total = (part if engine.on_device else part.in_numpy()) if total is None else added(total, part)

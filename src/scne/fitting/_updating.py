@@ -129,7 +129,7 @@ def rows_to_sum(rows: RowSource | ClusterRows, engine: Engine, trend: Trend | No
     """
     if isinstance(rows, ClusterRows):
         if engine.on_device:
-            raise ValueError("device is set, but the rows are on a Dask cluster, which works on processors.")
+            raise ValueError("device is set, but the rows are on a cluster, which works on processors.")
         return rows if trend is None else rows.changed(trend.taken_off)
     placed: RowSource = rows
     if isinstance(engine, DeviceEngine):

@@ -1,18 +1,20 @@
 """Kernels of one row block, and the reduction that runs them."""
 
+from scne.passes._clients import check_client, cluster_of
 from scne.passes._cluster import (
+    Cluster,
     ClusterEngine,
+    ClusterError,
     ClusterRows,
     Partition,
+    PartitionJob,
     aligned_ends,
     array_stripes,
-    check_client,
-    computed,
     file_partitions,
-    learn_files_on_cluster,
-    rows_on_cluster,
+    without_password,
 )
-from scne.passes._cluster_results import Cluster, ClusterError, without_password
+from scne.passes._cluster_files import HeldFrame, column_rows, counted_rows, learn_files_on_cluster, rows_on_cluster
+from scne.passes._dask import DaskCluster
 from scne.passes._device import DeviceEngine, is_out_of_memory
 from scne.passes._engine import (
     Engine,
@@ -25,6 +27,8 @@ from scne.passes._engine import (
 )
 from scne.passes._kernels import PoolBlock, PoolSums, SystemSums, added, score_pool, system_sums
 from scne.passes._progress import Progress, announce, is_heard, listening, logging_stages
+from scne.passes._ray_datasets import held_ray_dataset
+from scne.passes._spark_frames import held_spark_frame, with_plain_names
 from scne.passes._uploads import uploaded
 from scne.passes._warnings import ScneConvergenceWarning
 from scne.rows import ScneWarning
@@ -34,9 +38,12 @@ __all__ = [
     "ClusterEngine",
     "ClusterError",
     "ClusterRows",
+    "DaskCluster",
     "DeviceEngine",
     "Engine",
+    "HeldFrame",
     "Partition",
+    "PartitionJob",
     "Pass",
     "PoolBlock",
     "PoolSums",
@@ -51,8 +58,12 @@ __all__ = [
     "array_stripes",
     "available_threads",
     "check_client",
-    "computed",
+    "cluster_of",
+    "column_rows",
+    "counted_rows",
     "file_partitions",
+    "held_ray_dataset",
+    "held_spark_frame",
     "is_heard",
     "is_out_of_memory",
     "learn_files_on_cluster",
@@ -65,5 +76,6 @@ __all__ = [
     "stripe_rows",
     "system_sums",
     "uploaded",
+    "with_plain_names",
     "without_password",
 ]

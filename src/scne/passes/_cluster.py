@@ -1,33 +1,40 @@
-"""Rows that live on a Dask cluster: a kernel goes to the rows, and only what it sums up comes back.
+"""Rows that live on a cluster: a kernel goes to the rows, and only what it sums up comes back.
 
-The rows are cut into partitions of whole stripes, the same stripes that a fit in one process walks over. The order of
-the additions depends on the number of rows alone: partitions of one range hand their sum on to each other, and the
-ranges are added up in order, as in one process. A task is a pure function of its partition and of the sum so far, so a
-worker that dies costs the time of computing its partitions again and nothing else.
+`Cluster` is all that is asked of a cluster: to run a function of a range of rows for every range, and to give the
+results back in order. There is no barrier, no exchange between workers and no collect of rows: where the rows are is
+the cluster's concern, and what is added up to what is decided here, from the number of rows alone.
 """
 
 import copy
-import sys
+import pickle
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from itertools import accumulate, groupby
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from scne.passes._cluster_results import Cluster, ClusterError, without_password
 from scne.passes._engine import Pass, ThreadEngine, available_threads, range_rows, single_threaded_blas, stripe_rows
 from scne.passes._progress import announce
 from scne.rows import ArrayRows, RowBlock
 
-if TYPE_CHECKING:
-    from distributed import Client
-
-    from scne.rows import Encoder, EncoderLearner, FileRows
-
-Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+# A stripe that is worked on, those that are read ahead, and one that is being decoded; sums so far, a stripe's sums and
+# the copy that travels; hidden outputs under way.
+_STRIPES_HELD, _RESULTS_HELD, _OUTPUT_BYTES = 5, 3, 1 << 25
+
+
+# What another worker may not meet, so that an engine tries again. All else is raised at once, as it is.
+WORTH_A_RETRY = (OSError, MemoryError)
+
+
+class ClusterError(OSError):
+    """A cluster cannot go on with a fit: its scheduler or its workers are gone, or too small.
+
+    No `ValueError`: what a fit has kept in its checkpoint stays there.
+    """
 
 
 class Partition(NamedTuple):
@@ -36,13 +43,91 @@ class Partition(NamedTuple):
     Attributes
     ----------
     start, stop : int
-    parts : tuple of Delayed or None
-        Inputs, targets and weights where the rows are Dask collections; empty where workers read files.
+    parts : tuple
+        Handles of the rows themselves where a cluster holds them; empty where workers read files.
     """
 
     start: int
     stop: int
     parts: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class PartitionJob(Generic[Result]):
+    """A pure function of a partition, which travels to the workers.
+
+    Attributes
+    ----------
+    read : callable
+        ``read(step, start, stop, *parts)`` yields the stripes of a partition.
+    work : callable
+        ``work(stripes, total)`` adds them to what the partitions before came to, None for the first one.
+    step : int
+        Rows of a stripe.
+    task_bytes, result_bytes : int
+        Memory that a call takes beyond the rows which the cluster itself holds, and what it returns, as far as known.
+    """
+
+    read: Callable[..., Iterator[Any]]
+    work: Callable[[Iterator[Any], Result | None], Result]
+    step: int
+    task_bytes: int = 0
+    result_bytes: int = 0
+
+    def __call__(self, total: Result | None, start: int, stop: int, *parts: Any) -> Result:
+        """The sum of a partition and of all before it in its range."""
+        with single_threaded_blas():
+            return self.work(iter(self.read(self.step, start, stop, *parts)), total)
+
+
+class Cluster(ABC):
+    """What a cluster must offer.
+
+    The contract, which `tests/test_clusters.py` puts to every implementation:
+
+    - **Order.** Results come in the order of the ranges. Ranges are cut by row numbers alone (`file_partitions`), and
+      so are the stripes in them: the same rows give the same bits on any cluster, and in one process.
+    - **Loss.** A job is a pure function, so a partition that was lost with its worker is computed again, from the same
+      rows. Rows that are not the same when they are computed again are refused, never summed.
+    - **Traffic.** To the workers goes the job, once; back comes one result for each range, at most L x L numbers. No
+      row comes to this process but the sample of the search.
+    - **Memory.** A worker needs `task_bytes` of a job for each task that it runs at a time. Here one result is held,
+      beside those that came before their turn, of which a cluster lets only a stated number come.
+    - **Ends.** What a job raises is raised here, as it was. A cluster that is lost, or has no workers for a stated
+      time, raises `ClusterError`; nothing waits for ever. Who stops asking for results ends the tasks.
+
+    Attributes
+    ----------
+    name : str
+        What users call it.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def results(self, job: PartitionJob[Result], ranges: Sequence[Sequence[Partition]]) -> Iterator[Result]:
+        """For each range what the job makes of its partitions, one after another, in the order of the ranges."""
+
+    def partitions(self, n_rows: int) -> tuple[Partition, ...]:
+        """The ranges of rows that workers read themselves, or those that the cluster holds."""
+        return file_partitions(n_rows)
+
+    def close(self) -> None:  # noqa: B027 (most hold nothing)
+        """Let go of rows that were held for a fit."""
+
+    def task_limit(self) -> float:
+        """Bytes that a task may take by the cluster's own settings; infinite where it does not say."""
+        return float("inf")
+
+    def check_memory(self, task_bytes: int) -> None:
+        """Refuse tasks that the workers have no memory for, before they die of it."""
+        limit = self.task_limit()
+        if task_bytes > limit:
+            raise ClusterError(
+                f"A task of this fit takes about {task_bytes / 1e6:,.0f} MB, but workers of the {self.name} cluster "
+                f"allow {limit / 1e6:,.0f} MB for each; give them more memory or fewer threads, or use fewer hidden "
+                "nodes."
+            )
 
 
 @dataclass(frozen=True)
@@ -55,15 +140,14 @@ class ClusterRows:
     partitions : tuple of Partition
     read : callable
         ``read(step, start, stop, *parts)`` yields a partition's stripes on the worker.
-    cluster : Cluster or None
-        None leaves the choice to Dask: its default scheduler, which is threads unless told otherwise.
+    cluster : Cluster
     """
 
     n_rows: int
     n_columns: int
     partitions: tuple[Partition, ...]
     read: Callable[..., Iterator[Any]]
-    cluster: Cluster | None
+    cluster: Cluster
 
     def changed(self, change: Callable[[RowBlock], RowBlock]) -> "ClusterRows":
         """The same rows, with every block changed by the worker that reads it."""
@@ -80,8 +164,24 @@ class ClusterRows:
     ) -> Iterator[tuple[Partition, Result]]:
         """What `work` makes of the stripes of each partition, in order, one result held at a time."""
         alone = [[partition] for partition in partitions]
-        for (partition,), result in self.engine.computed(self, lambda stripes, _: work(stripes), alone, stage):
+        for (partition,), result in self.computed(lambda stripes, _: work(stripes), alone, stage):
             yield partition, result
+
+    def computed(
+        self,
+        work: Callable[[Iterator[Any], Result | None], Result],
+        ranges: Sequence[Sequence[Partition]],
+        stage: str,
+        result_bytes: int = 0,
+    ) -> Iterator[tuple[Sequence[Partition], Result]]:
+        """What `work` makes of the partitions of each range, handing its result on from one to the next."""
+        step = stripe_rows(self.n_rows)
+        task_bytes = _STRIPES_HELD * 8 * step * self.n_columns + _OUTPUT_BYTES + _RESULTS_HELD * result_bytes
+        self.cluster.check_memory(task_bytes)
+        results = self.cluster.results(PartitionJob(self.read, work, step, task_bytes, result_bytes), ranges)
+        for done, (parts, result) in enumerate(zip(ranges, results, strict=True), start=1):
+            announce(stage, done, len(ranges))
+            yield parts, result
 
 
 class ClusterEngine(ThreadEngine):
@@ -89,11 +189,10 @@ class ClusterEngine(ThreadEngine):
 
     Parameters
     ----------
-    cluster : Cluster or None
-        None leaves the choice to Dask.
+    cluster : Cluster
     """
 
-    def __init__(self, cluster: Cluster | None) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         super().__init__(available_threads())
         self.cluster = cluster
 
@@ -118,58 +217,28 @@ class ClusterEngine(ThreadEngine):
 
         todo = [partition for partition in rows.partitions if partition.start >= job.done * step]
         ranges = [list(parts) for _, parts in groupby(todo, lambda partition: partition.start // length)]
-        for parts, result in self.computed(rows, combined, ranges, job.stage):
+        for parts, result in rows.computed(combined, ranges, job.stage, job.result_bytes):
             yield -(-parts[-1].stop // step), result
 
-    def computed(
-        self,
-        rows: ClusterRows,
-        work: Callable[[Iterator[Any], Result | None], Result],
-        ranges: Sequence[Sequence[Partition]],
-        stage: str,
-    ) -> Iterator[tuple[Sequence[Partition], Result]]:
-        """What `work` makes of the partitions of each range, handing its result on from one to the next."""
-        import cloudpickle
-        from dask.delayed import delayed
 
-        # Bytes in the graph, not scattered data: those would be lost with the worker that holds them.
-        job = delayed(cloudpickle.loads)(cloudpickle.dumps((rows.read, work, stripe_rows(rows.n_rows))))
-        task = delayed(_work_on, traverse=False)
-        tasks = []
-        for parts in ranges:
-            total = None
-            for part in parts:
-                total = task(job, total, part.start, part.stop, *part.parts)
-            tasks.append(total)
-        results = computed(tasks, self.cluster)
-        for done, (parts, result) in enumerate(zip(ranges, results, strict=True), start=1):
-            announce(stage, done, len(ranges))
-            yield parts, result
+def answer(packed: bytes, start: int, stop: int, *parts: Any) -> bytes:
+    """What a pickled job makes of a range, or the exception that it raises, as bytes: for engines that wrap those."""
+    job = pickle.loads(packed)
+    try:
+        said = True, job(None, start, stop, *parts)
+    except WORTH_A_RETRY:
+        raise
+    except Exception as error:
+        said = False, error
+    return pickle.dumps(said, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def computed(tasks: list[Any], cluster: Cluster | None) -> Iterator[Any]:
-    """Results of delayed tasks in their order, from a cluster, or from Dask's default scheduler when that is None."""
-    if cluster is not None:
-        yield from cluster.results(tasks)
-        return
-    # As a module without types, which its functions do not have.
-    compute = import_module("dask").compute
-    at_once = 2 * available_threads()
-    for first in range(0, len(tasks), at_once):
-        yield from compute(*tasks[first : first + at_once])
-
-
-def _work_on(
-    job: tuple[Callable[..., Iterator[Item]], Callable[[Iterator[Item], Result | None], Result], int],
-    total: Result | None,
-    start: int,
-    stop: int,
-    *parts: np.ndarray | None,
-) -> Result:
-    """The task of one partition; `total` is what the partition before it in the same range came to."""
-    read, work, step = job
-    with single_threaded_blas():
-        return work(iter(read(step, start, stop, *parts)), total)
+def unpacked(said: bytes) -> Any:
+    """The result of an answer; its exception is raised."""
+    fine, value = pickle.loads(said)
+    if not fine:
+        raise value
+    return value
 
 
 def array_stripes(
@@ -210,71 +279,16 @@ def aligned_ends(chunks: Sequence[int]) -> list[int]:
     return sorted(of_chunks | {partition.stop for partition in file_partitions(n_rows)})
 
 
-def learn_files_on_cluster(
-    files: "FileRows", sample_size: int | None, seed: int, cluster: Cluster
-) -> tuple["EncoderLearner", Any]:
-    """The first pass over files, by workers that read a range of rows each.
+def without_password(address: str) -> str:
+    """An address that may be shown: no user, no password, no query.
 
-    Returns
-    -------
-    learner : EncoderLearner
-    drawn : pyarrow.Table
-        The sample of rows that one process would draw.
+    Examples
+    --------
+    >>> without_password("tls://me:secret@host:8786?token=1")
+    'tls://host:8786'
+    >>> without_password("tcp://10.0.0.1:8786")
+    'tcp://10.0.0.1:8786'
     """
-    import pyarrow as pa
-
-    from scne.rows import EncoderLearner, sample_positions
-
-    n_rows = files.count_rows()
-    positions = sample_positions(n_rows, n_rows if sample_size is None else sample_size, seed)
-
-    def batches(step: int, start: int, stop: int) -> Iterator[tuple[int, Any]]:
-        for batch in files.batches(rows=step, start=start, stop=stop):
-            yield start, batch
-            start += batch.num_rows
-
-    def look(stripes: Iterator[tuple[int, Any]]) -> tuple[list[EncoderLearner], pa.Table]:
-        # One learner per stripe: combined by the client in their order they give the bits of a pass in one process.
-        learners, tables = [], []
-        for start, batch in stripes:
-            learner = EncoderLearner(files)
-            learner.update(batch, start)
-            learners.append(learner)
-            first, last = np.searchsorted(positions, [start, start + batch.num_rows])
-            tables.append(pa.Table.from_batches([batch]).take(pa.array(positions[first:last] - start)))
-        return learners, pa.concat_tables(tables).combine_chunks()
-
-    rows = ClusterRows(n_rows, len(files.input_names), file_partitions(n_rows), batches, cluster)
-    learned, tables = EncoderLearner(files), []
-    for _, (learners, table) in rows.run(look, rows.partitions, "learning columns"):
-        for learner in learners:
-            learned = learned.combined(learner)
-        tables.append(table)
-    return learned, pa.concat_tables(tables)
-
-
-def rows_on_cluster(files: "FileRows", encoder: "Encoder", cluster: Cluster) -> ClusterRows:
-    """Rows in files, encoded and summed by workers that see the same files under the same names."""
-    from scne.rows import encoded_rows
-
-    source = encoded_rows(files, encoder, learned=True)
-    return ClusterRows(source.n_rows, source.n_columns, file_partitions(source.n_rows), source.stripes, cluster)
-
-
-def check_client(client: "Client | None") -> Cluster | None:
-    """The cluster of a client that was passed, or of the one that Dask would use; None when there is none."""
-    distributed = sys.modules.get("distributed")
-    if client is None:
-        if distributed is None:
-            return None
-        try:
-            client = distributed.default_client()
-        except ValueError:
-            return None
-    elif distributed is None or not isinstance(client, distributed.Client):
-        raise TypeError(f"client is {client!r}, but it must be a distributed.Client or None.")
-    if client.asynchronous:
-        raise TypeError("client is asynchronous, but a fit waits for its sums; pass Client(..., asynchronous=False).")
-    if client.status == "closed" or client.scheduler is None:
-        raise ClusterError("client is closed, or has lost its scheduler; pass one that is connected.")
-    return Cluster(client, without_password(str(client.scheduler.address)))
+    # Not by `urlsplit`, which refuses the addresses that a user mistyped.
+    scheme, slashes, rest = address.rpartition("://")
+    return scheme + slashes + rest.partition("?")[0].rpartition("@")[2]

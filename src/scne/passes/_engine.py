@@ -137,6 +137,8 @@ class Pass(Generic[Result]):
         Stripes at the beginning to leave out; on a device, rows.
     row_bytes : int
         What the kernel needs for each row on a device.
+    result_bytes : int
+        Of one result, where that is known.
     """
 
     rows: "RowSource | ClusterRows"
@@ -145,6 +147,7 @@ class Pass(Generic[Result]):
     stage: str
     done: int = 0
     row_bytes: int = 1
+    result_bytes: int = 0
 
 
 class Engine(Protocol):

@@ -88,13 +88,16 @@ if TYPE_CHECKING:
         has_only_numbers,
         number_columns,
     )
+    from scne.rows._held_rows import FIRST_ROWS
+    from scne.rows._kept_rows import has_targets
     from scne.rows._labels import Label, check_label_type, class_array, class_codes, totals_by_label
     from scne.rows._opening import open_rows
+    from scne.rows._opening_frames import frame_rows
     from scne.rows._reading_cost import reading_cost
     from scne.rows._readings import ColumnReading, column_readings
     from scne.rows._remote_paths import Location, RemotePath, location
     from scne.rows._sample import RowSample, SampleDrawer, row_keys, sample_positions
-    from scne.rows._schemas import is_numeric
+    from scne.rows._schemas import is_numeric, plain_type
     from scne.rows._tables import RawRows, TableRows
 
 # Loading pyarrow's readers takes half a second, and whoever fits arrays does not need them.
@@ -117,13 +120,17 @@ _WITH_ARROW = {
     "class_codes": "_labels",
     "encoded_rows": "_encoded",
     "check_frame": "_frames",
+    "FIRST_ROWS": "_held_rows",
     "frame_pieces": "_frames",
+    "frame_rows": "_opening_frames",
     "frame_table": "_frames",
     "has_numbers_or_nothing": "_frames",
     "has_only_numbers": "_frames",
+    "has_targets": "_kept_rows",
     "number_columns": "_frames",
     "is_numeric": "_schemas",
     "location": "_remote_paths",
+    "plain_type": "_schemas",
     "number_encoder": "_encoder",
     "numbers": "_batches",
     "open_rows": "_opening",
@@ -139,6 +146,7 @@ _WITH_ARROW = {
 InputScaling = ColumnScaling | RampScaling | DatedScaling
 
 __all__ = [
+    "FIRST_ROWS",
     "FULL_DEVIATIONS",
     "INPUT_SCALINGS",
     "MOST",
@@ -195,9 +203,11 @@ __all__ = [
     "encoded_rows",
     "find_dates",
     "frame_pieces",
+    "frame_rows",
     "frame_table",
     "has_numbers_or_nothing",
     "has_only_numbers",
+    "has_targets",
     "identity_of_files",
     "irregular",
     "is_foreign",
@@ -222,6 +232,7 @@ __all__ = [
     "one_hot",
     "open_rows",
     "other_places",
+    "plain_type",
     "plausible_dates",
     "read_groups",
     "reading_cost",

@@ -15,6 +15,7 @@ from scne.rows._batches import numbers, only_first, rechunked, without_first
 from scne.rows._checked_values import check_targets, check_weights
 from scne.rows._columns import ColumnRoles
 from scne.rows._data_error import DataError, listing, no_such_column
+from scne.rows._held_rows import HeldRows
 from scne.rows._kept_rows import BlockCount, KeptRows, has_targets, with_targets
 from scne.rows._labels import Label, LabelColumn, label_column, labelled_chunks
 from scne.rows._locations import Location
@@ -64,7 +65,7 @@ class FileRows:
 
     def __init__(
         self,
-        stored: StoredFiles,
+        stored: StoredFiles | HeldRows,
         schema: pa.Schema,
         roles: ColumnRoles,
         unified: UnifiedColumns,
@@ -73,7 +74,7 @@ class FileRows:
         memory_budget: float,
         drop_missing_target: bool,
     ) -> None:
-        self._stored = stored
+        self._stored: StoredFiles | HeldRows = stored
         self.path, self.files, self.format_name = stored.path, stored.files, stored.format_name
         self.memory_budget = memory_budget
         self.drop_missing_target = drop_missing_target
@@ -162,6 +163,14 @@ class FileRows:
             scaled.schema = self.schema.remove(self.schema.get_field_index(self.weight_name))
             scaled.weight_name = None
         return scaled
+
+    def holding(self, start: int, parts: tuple[Iterable[pa.RecordBatch], ...]) -> "FileRows":
+        """The same rows of a frame, of which this worker holds some from `start` on; files as they are."""
+        if not isinstance(self._stored, HeldRows):
+            return self
+        here = copy.copy(self)
+        here._stored = self._stored.holding(start, parts)
+        return here
 
     def with_labels(self, classes: Sequence[Label], class_weights: NDArray[np.float64] | None = None) -> "FileRows":
         """The same rows, whose target is read as indicators of its classes, and whose weights count their class."""

@@ -1,18 +1,16 @@
 """Rows of files that have their targets: what fits and scores use of them, and the warning for the rest."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from scne.passes import Cluster, ClusterRows, check_client, file_partitions
+from scne.passes import Cluster, cluster_of, counted_rows
 from scne.rows import counted, listed, warn_user
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from scne.rows import FileRows
 
 
-def complete_files(files: "FileRows", client: "Client | None" = None) -> "FileRows":
+def complete_files(files: "FileRows", client: Any = None) -> "FileRows":
     """The rows without those that lack a target, of whose number a warning tells; all where these are to be refused.
 
     It takes a pass over the targets, by the workers of a cluster where there is one.
@@ -20,7 +18,7 @@ def complete_files(files: "FileRows", client: "Client | None" = None) -> "FileRo
     if not files.drop_missing_target or not files.target_names or files.n_dropped or files.labels is not None:
         # Rows whose labels are read as indicators were complete before they became so.
         return files
-    cluster = None if client is None else check_client(client)
+    cluster = cluster_of(client)
     complete = files.complete_rows(None if cluster is None else _counted_by(cluster, files))
     if complete.n_dropped:
         targets = listed(map(repr, files.target_names))
@@ -37,8 +35,6 @@ def _share(complete: "FileRows") -> str:
 
 
 def _counted_by(cluster: Cluster, files: "FileRows") -> Iterator[Any]:
-    n_rows = files.count_rows()
-    read: Callable[..., Iterator[Any]] = lambda step, start, stop: files.target_counts(step, start, stop)  # noqa: E731
-    rows = ClusterRows(n_rows, len(files.target_names), file_partitions(n_rows), read, cluster)
+    rows = counted_rows(files, cluster)
     for _, counts in rows.run(list, rows.partitions, "reading targets"):
         yield from counts

@@ -16,13 +16,12 @@ from scne.estimators.inputs._types import FitColumns
 from scne.estimators.inputs._weight_scale import SettledWeights, scaled_collection
 from scne.fitting import BlockStatistics, TrainingData, block_statistics, combined_statistics, refuse_unfit_arrays
 from scne.passes import (
-    Cluster,
     ClusterRows,
+    DaskCluster,
     Partition,
     aligned_ends,
     array_stripes,
     check_client,
-    computed,
 )
 from scne.rows import MOST, Array, ArrayRows, RowBlock, WeightScale, stacked
 
@@ -225,7 +224,7 @@ def _frame_columns(X: Array) -> list[str] | None:
     return names if all(isinstance(name, str) for name in names) else None
 
 
-def _as_array(name: str, values: Array, cluster: Cluster | None) -> Any:
+def _as_array(name: str, values: Array, cluster: DaskCluster) -> Any:
     """A Dask array of floats, with chunks of known length, of a Dask array, frame or series."""
     import dask.array as da
 
@@ -254,13 +253,13 @@ def _as_array(name: str, values: Array, cluster: Cluster | None) -> Any:
     return _of_known_length(pieces, dtype, widths, cluster)
 
 
-def _of_known_length(pieces: list[Any], dtype: Any, widths: tuple[int, ...], cluster: Cluster | None) -> Any:
+def _of_known_length(pieces: list[Any], dtype: Any, widths: tuple[int, ...], cluster: DaskCluster) -> Any:
     import dask
     import dask.array as da
 
     arrays = [dask.delayed(np.asarray)(piece, dtype=dtype) for piece in pieces]
     counts = [dask.delayed(len)(piece) for piece in pieces]
-    lengths = list(computed(counts, cluster))
+    lengths = list(cluster.computed(counts))
     filled = [
         da.from_delayed(array, (length, *widths), dtype=dtype)
         for array, length in zip(arrays, lengths, strict=True)
@@ -279,7 +278,7 @@ def weight_type(sample_weight: Array | None) -> Any:
     return _float_type([getattr(sample_weight, "dtype", np.float64)])
 
 
-def aligned(name: str, values: Array, n_rows: int, ends: list[int], cluster: Cluster | None) -> Any:
+def aligned(name: str, values: Array, n_rows: int, ends: list[int], cluster: DaskCluster) -> Any:
     """Targets or weights in float64, cut like the inputs; small enough to be passed from memory, too."""
     import dask.array as da
 

@@ -35,8 +35,6 @@ from scne.passes import DeviceEngine, Engine
 from scne.rows import Array, ArrayRows, WeightScale, all_finite, is_foreign, is_frame, is_lazy, to_numpy
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from scne.rows import FileRows
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -106,7 +104,7 @@ class GivenRows:
     sample_weight: Array | None = None
     X_val: Array | None = None
     y_val: Array | None = None
-    client: "Client | None" = None
+    client: Any = None
 
 
 def check_training_data(
@@ -149,8 +147,8 @@ def check_training_data(
             return check_tensors(estimator, given, search_rows, seed)
     if given.client is not None or is_dask_collection(given.y) or is_dask_collection(given.sample_weight):
         raise TypeError(
-            f"X is a {type(given.X).__name__} in the memory of this process; for a fit on a Dask cluster pass a Dask "
-            "array or data frame, or rows in files (scne.open_rows)."
+            f"X is a {type(given.X).__name__} in the memory of this process; for a fit on a cluster pass a Dask "
+            "array or data frame, a Spark frame, a Ray dataset, or rows in files (scne.open_rows)."
         )
     checked = checked_rows(estimator, given.X, given.y, given.sample_weight, None, engine=engine)
     rows = checked.rows

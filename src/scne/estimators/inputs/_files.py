@@ -28,7 +28,7 @@ from scne.passes import (
     ClusterRows,
     ThreadEngine,
     announce,
-    check_client,
+    cluster_of,
     learn_files_on_cluster,
     rows_on_cluster,
     stripe_rows,
@@ -101,7 +101,7 @@ def training_files(
     """Rows of files, of which a first pass learns the encoder and draws the sample, for a fit."""
     check_files_alone(given)
     files = given.X
-    cluster = None if given.client is None else check_client(given.client)
+    cluster = cluster_of(given.client)
     files = scaled_files(files, cluster)
     threads = check_threads(estimator.n_jobs) if plan is None else plan.threads
     learned = learn_files(files, search_rows, seed, checkpoint, cluster, threads, plan)

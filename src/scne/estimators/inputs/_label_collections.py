@@ -22,7 +22,7 @@ from scne.estimators.inputs._labels import (
     stated_classes,
 )
 from scne.estimators.inputs._weight_scale import SettledWeights, scaled_collection
-from scne.passes import Cluster, check_client, computed
+from scne.passes import DaskCluster, check_client
 from scne.rows import Array, WeightScale, one_hot
 
 
@@ -69,11 +69,11 @@ class _Look(NamedTuple):
     first_missing: int
 
 
-def _looked_through(y: Array, cluster: Cluster | None) -> _Labels:
+def _looked_through(y: Array, cluster: DaskCluster) -> _Labels:
     import dask
 
     pieces = list(y.to_delayed()) if is_dask_frame(y) else blocks(y)
-    looks: list[_Look] = list(computed([dask.delayed(_look)(piece) for piece in pieces], cluster))
+    looks: list[_Look] = list(cluster.computed([dask.delayed(_look)(piece) for piece in pieces]))
     n_rows, n_missing = sum(look.n_rows for look in looks), sum(look.n_missing for look in looks)
     if n_missing:
         starts = accumulate((look.n_rows for look in looks), initial=0)
@@ -113,7 +113,7 @@ def _made(
     classes: np.ndarray,
     weighting: ClassWeighting,
     known: WeightScale | None,
-    cluster: Cluster | None,
+    cluster: DaskCluster,
 ) -> _Made:
     """Indicators and weights as Dask arrays, cut like the labels."""
     import dask
@@ -137,7 +137,7 @@ def _made(
         weights = aligned("sample_weight", sample_weight, ends[-1], ends, cluster)
         weights, scale = scaled_collection(weights, weight_type(sample_weight), cluster, known)
     parts = zip(blocks(codes), [None] * len(labels.pieces) if weights is None else blocks(weights), strict=True)
-    counts = computed([dask.delayed(np.bincount)(places, counted, K) for places, counted in parts], cluster)
+    counts = cluster.computed([dask.delayed(np.bincount)(places, counted, K) for places, counted in parts])
     totals: NDArray[np.float64] = np.array(list(counts), dtype=np.float64).sum(axis=0)
     by_class = weighting(totals)
     if by_class is not None:

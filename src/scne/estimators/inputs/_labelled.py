@@ -15,7 +15,7 @@ from scne.estimators.inputs._labels import ClassWeighting, coded_labels, codes_o
 from scne.estimators.inputs._refusals import refuse_path
 from scne.estimators.inputs._weight_scale import column_results, scaled_files
 from scne.fitting import refuse_unfit_arrays
-from scne.passes import Cluster, check_client
+from scne.passes import Cluster, cluster_of
 from scne.rows import Array, DataError, WeightScale, is_foreign, one_hot, to_numpy
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _labelled_files(
     from scne.rows import class_array
 
     check_files_alone(given)
-    cluster = None if given.client is None else check_client(given.client)
+    cluster = cluster_of(given.client)
     name = check_label_column(given.X)
     files: FileRows = scaled_files(complete_files(given.X, given.client), cluster)
     weight_of = _label_totals(files, name, cluster)

@@ -45,7 +45,7 @@ def predict_lazily(
         check_prediction_inputs(model, np.zeros((1, X.shape[1])), model.fitted_.columns)
     else:
         raise TypeError(f"X is a {type(X).__name__}, but it must be a Dask array of two dimensions or a data frame.")
-    shared = dask.delayed(_lean(model), pure=False, traverse=False)
+    shared = dask.delayed(lean(model), pure=False, traverse=False)
     outputs = []
     for piece, length in zip(pieces, lengths, strict=True):
         said = dask.delayed(_predict_piece)(shared, piece, method, widths, dtype, said_by)
@@ -53,15 +53,15 @@ def predict_lazily(
     return da.concatenate(outputs, allow_unknown_chunksizes=True)
 
 
-def _lean(model: Any) -> Any:
+def lean(model: Any) -> Any:
     """A copy without the Gram matrix, which is no part of a prediction and may be larger than all the rest."""
-    lean = copy.copy(model)
-    lean.n_jobs = 1
+    slim = copy.copy(model)
+    slim.n_jobs = 1
     if hasattr(model, "regressor_"):
-        lean.regressor_ = _lean(model.regressor_)
+        slim.regressor_ = lean(model.regressor_)
     else:
-        lean.fitted_ = replace(model.fitted_, sums=None, held_out=None)
-    return lean
+        slim.fitted_ = replace(model.fitted_, sums=None, held_out=None)
+    return slim
 
 
 def _predict_piece(

@@ -23,7 +23,14 @@ def refuse_path(X: object) -> None:
 
 
 def refuse_no_table(X: Any, argument: str) -> None:
-    """Refuse what holds no rows and columns, where the way to a table is known."""
+    """Refuse what holds no rows and columns here, where the way to a table is known."""
+    if type(X).__module__.startswith(("pyspark.", "ray.data")):
+        spark = type(X).__module__.startswith("pyspark.")
+        name, part = ("Spark frame", "limit(1000).toPandas()") if spark else ("Ray dataset", "limit(1000).to_pandas()")
+        raise TypeError(
+            f"{argument} is a {name}, which fit and predict take, but this needs rows in memory or in files; pass a "
+            f"part of it, such as {argument}.{part}."
+        )
     if isinstance(X, Mapping):
         raise TypeError(f"{argument} is a dictionary; make it a data frame first: pandas.DataFrame({argument}).")
     if isinstance(X, np.ndarray) and X.dtype.names is not None:

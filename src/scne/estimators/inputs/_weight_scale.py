@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.passes import Cluster, ClusterRows, announce, computed, file_partitions, stripe_rows
+from scne.passes import Cluster, DaskCluster, announce, column_rows, stripe_rows
 from scne.rows import UNIT_SCALE, Array, WeightFacts, WeightScale, check_weight_size, learn_weight_scale, weight_facts
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _all_ones(facts: WeightFacts, scale: WeightScale, n_rows: int) -> bool:
 
 
 def scaled_collection(
-    weights: Array, dtype: Any, cluster: Cluster | None, known: WeightScale | None
+    weights: Array, dtype: Any, cluster: DaskCluster, known: WeightScale | None
 ) -> tuple[Any | None, WeightScale]:
     """A Dask array of weights in chunks as numbers of rows, or None where all are 1, and their scale.
 
@@ -72,7 +72,7 @@ def scaled_collection(
     import dask
 
     facts = [dask.delayed(_facts_of_usable)(block, dtype) for block in weights.to_delayed().ravel()]
-    parts = computed(facts, cluster)
+    parts = cluster.computed(facts)
     together = reduce(WeightFacts.combined, parts)
     if not together.n_rows:
         return weights, known or UNIT_SCALE
@@ -109,15 +109,14 @@ def column_results(
     files: "FileRows", columns: list[str], work: Callable[[Any], Result], stage: str, cluster: Cluster | None
 ) -> Iterator[Result]:
     """What `work` makes of some columns of each stripe, in order, in a pass by this process or by workers."""
-    n_rows = files.count_rows()
-    step = stripe_rows(n_rows)
     if cluster is None:
+        n_rows = files.count_rows()
+        step = stripe_rows(n_rows)
         for done, batch in enumerate(files.batches(columns, rows=step), start=1):
             announce(stage, done, -(-n_rows // step), n_rows)
             yield work(batch)
         return
-    read: Callable[..., Iterator[Any]] = lambda step, start, stop: files.batches(columns, step, start, stop)  # noqa: E731
-    rows = ClusterRows(n_rows, len(columns), file_partitions(n_rows), read, cluster)
+    rows = column_rows(files, columns, cluster)
     for _, results in rows.run(lambda batches: [work(batch) for batch in batches], rows.partitions, stage):
         yield from results
 

@@ -1,4 +1,8 @@
+<<<<<<< HEAD:src/scne/passes/_cluster_results.py
 """Results from a Dask cluster, or a clear error: a dead scheduler and an empty cluster would be waited for without end.
+=======
+"""A Dask cluster, or a clear error: a dead scheduler and an empty cluster would be waited for for ever.
+>>>>>>> w21:src/scne/passes/_dask.py
 
 Dask gives a task that no worker can run all the time in the world, and tells of a lost scheduler in its own log. A fit
 looks after both itself: it asks the scheduler for its workers while it waits, and gives up after a stated time.
@@ -7,14 +11,18 @@ looks after both itself: it asks the scheduler for its workers while it waits, a
 # Most functions of Dask have no types.
 # mypy: allow-untyped-calls
 
+import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from scne.passes._cluster import Cluster, ClusterError, Partition, PartitionJob, without_password
+from scne.passes._engine import available_threads
 from scne.rows import ScneWarning
 
 if TYPE_CHECKING:
@@ -26,29 +34,53 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 # A cluster that is only slow to start should not make anyone read a message.
 _SECONDS_BEFORE_TELLING = 3.0
 
-
-class ClusterError(OSError):
-    """A Dask cluster cannot go on with a fit: its scheduler or its workers are gone.
-
-    No `ValueError`: what a fit has kept in its checkpoint stays there.
-    """
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Cluster:
+class DaskCluster(Cluster):
     """A Dask cluster during one fit.
+
+    A range may lie in several partitions: each is a task, and takes what the one before it came to.
 
     Attributes
     ----------
-    client : distributed.Client
+    client : distributed.Client or None
+        None leaves the choice to Dask: its default scheduler, which is threads unless told otherwise.
     address : str
         The scheduler's, without a password: a client forgets it once it has lost the scheduler.
     """
 
-    client: "Client"
-    address: str
+    client: "Client | None" = None
+    address: str = ""
 
-    def results(self, tasks: list[Any]) -> Iterator[Any]:
+    name: ClassVar[str] = "Dask"
+
+    def results(self, job: PartitionJob[Result], ranges: Sequence[Sequence[Partition]]) -> Iterator[Result]:
+        """For each range the sum that its last task ends with."""
+        import cloudpickle
+        from dask.delayed import delayed
+
+        # Bytes in the graph, not scattered data: those would be lost with the worker that holds them.
+        loaded = delayed(cloudpickle.loads)(cloudpickle.dumps(job))
+        task = delayed(_work_on, traverse=False)
+        tasks = []
+        for parts in ranges:
+            total = None
+            for part in parts:
+                total = task(loaded, total, part.start, part.stop, *part.parts)
+            tasks.append(total)
+        return self.computed(tasks)
+
+    def task_limit(self) -> float:
+        """The memory of a worker, by its threads."""
+        if self.client is None or self.client.scheduler is None or self.client.status != "running":
+            return float("inf")
+        workers = self.client.scheduler_info().get("workers", {}).values()
+        shares = [worker["memory_limit"] / max(1, worker["nthreads"]) for worker in workers if worker["memory_limit"]]
+        return min(shares, default=float("inf"))
+
+    def computed(self, tasks: list[Any]) -> Iterator[Any]:
         """Results of delayed tasks in their order, each released once it is here.
 
         Raises
@@ -56,6 +88,13 @@ class Cluster:
         ClusterError
             When the scheduler is lost, or no worker is there for the seconds of `worker_wait`.
         """
+        if self.client is None:
+            # As a module without types, which its functions do not have.
+            compute = import_module("dask").compute
+            at_once = 2 * available_threads()
+            for first in range(0, len(tasks), at_once):
+                yield from compute(*tasks[first : first + at_once])
+            return
         watch = _Watch(self)
         try:
             futures = self.client.compute(tasks)
@@ -112,6 +151,11 @@ class Cluster:
         )
 
 
+def _work_on(job: PartitionJob[Result], total: Result | None, start: int, stop: int, *parts: Any) -> Result:
+    """The task of one partition; `total` is what the partition before it in the same range came to."""
+    return job(total, start, stop, *parts)
+
+
 def _failure(future: "Future[object]", watch: "_Watch") -> BaseException | None:
     """Wait for a task to end; the exception that it ended with, if any."""
     while True:
@@ -125,7 +169,7 @@ def _failure(future: "Future[object]", watch: "_Watch") -> BaseException | None:
 class _Watch:
     """Looks whether a cluster has workers, and fails when it has had none for too long."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: DaskCluster) -> None:
         self.cluster = cluster
         self.limit = worker_wait()
         self._last_good = time.monotonic()
@@ -133,6 +177,7 @@ class _Watch:
 
     def look(self) -> None:
         client, address = self.cluster.client, self.cluster.address
+        assert client is not None
         if client.status in ("closing", "closed"):
             raise self.cluster.lost()
         try:
@@ -189,16 +234,18 @@ def worker_wait() -> float:
     return seconds
 
 
-def without_password(address: str) -> str:
-    """An address that may be shown: no user, no password, no query.
-
-    Examples
-    --------
-    >>> without_password("tls://me:secret@host:8786?token=1")
-    'tls://host:8786'
-    >>> without_password("tcp://10.0.0.1:8786")
-    'tcp://10.0.0.1:8786'
-    """
-    # Not by `urlsplit`, which refuses the addresses that a user mistyped.
-    scheme, slashes, rest = address.rpartition("://")
-    return scheme + slashes + rest.partition("?")[0].rpartition("@")[2]
+def dask_cluster(client: "Client | None") -> DaskCluster:
+    """The cluster of a client that was passed, or of the one that Dask would use, or Dask's default scheduler."""
+    distributed = sys.modules.get("distributed")
+    if client is None:
+        if distributed is None:
+            return DaskCluster()
+        try:
+            client = distributed.default_client()
+        except ValueError:
+            return DaskCluster()
+    if client.asynchronous:
+        raise TypeError("client is asynchronous, but a fit waits for its sums; pass Client(..., asynchronous=False).")
+    if client.status == "closed" or client.scheduler is None:
+        raise ClusterError("client is closed, or has lost its scheduler; pass one that is connected.")
+    return DaskCluster(client, without_password(str(client.scheduler.address)))
