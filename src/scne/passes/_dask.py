@@ -1,8 +1,4 @@
-<<<<<<< HEAD:src/scne/passes/_cluster_results.py
-"""Results from a Dask cluster, or a clear error: a dead scheduler and an empty cluster would be waited for without end.
-=======
-"""A Dask cluster, or a clear error: a dead scheduler and an empty cluster would be waited for for ever.
->>>>>>> w21:src/scne/passes/_dask.py
+"""A Dask cluster, or a clear error: a dead scheduler and an empty cluster would be waited for without end.
 
 Dask gives a task that no worker can run all the time in the world, and tells of a lost scheduler in its own log. A fit
 looks after both itself: it asks the scheduler for its workers while it waits, and gives up after a stated time.
