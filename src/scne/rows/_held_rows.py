@@ -57,10 +57,10 @@ class HeldRows:
         return f"row {row + 1:,} of {self.path}"
 
     def chunks(
-        self, schema: pa.Schema, rows: int, start: int = 0, check: Check | None = None
+        self, schema: pa.Schema, rows: int, start: int = 0, stop: int | None = None, check: Check | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Rows from `start` on with the columns and types of `schema`, in pieces of at most `rows` rows."""
-        first = self._start
+        """Rows from `start` to `stop` and beyond, with the columns and types of `schema`, `rows` at a time at most."""
+        first, last = self._start, self.n_rows if stop is None else min(stop, self.n_rows)
         for batch in chain.from_iterable(self._parts):
             for offset in range(0, batch.num_rows, rows):
                 piece = batch.slice(offset, rows)
@@ -72,5 +72,7 @@ class HeldRows:
                     check(self.path, first, chunk)
                 yield from without_first([chunk], max(0, start - first))
                 first += piece.num_rows
-        if first < self.n_rows:
+                if first >= last:
+                    return
+        if first < last:
             raise RuntimeError(f"Row {first:,} of {self.path} is not here; what reads it must run where it is.")
