@@ -1,6 +1,5 @@
 """Contributions of what `predict` takes: Dask collections, files as a stream, arrays of other libraries."""
 
-import array_api_strict
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -64,22 +63,3 @@ def test_files_are_a_stream(model, monkeypatch, tmp_path):
     found = model.contributions(tmp_path / "rows.parquet", FRAME[:30])
     assert max(most) == 50
     np.testing.assert_allclose(found.values, model.contributions(FRAME, FRAME[:30]).values, rtol=0, atol=1e-12)
-
-
-def test_arrays_of_other_libraries():
-    fitted = SCNERegressor(effort=1, random_state=0).fit(NUMBERS, Y)
-    rows = array_api_strict.asarray(NUMBERS[:40])
-    found = fitted.contributions(rows, array_api_strict.asarray(NUMBERS[100:130]))
-    expected = fitted.contributions(NUMBERS[:40], NUMBERS[100:130])
-    np.testing.assert_array_equal(found.values, expected.values)
-
-
-def test_tensors():
-    torch = pytest.importorskip("torch")
-    fitted = SCNERegressor(effort=1, device="cpu", random_state=0).fit(NUMBERS, Y)
-    found = fitted.contributions(torch.asarray(NUMBERS[:40]), NUMBERS[100:130])
-    np.testing.assert_array_equal(found.values, fitted.contributions(NUMBERS[:40], NUMBERS[100:130]).values)
-    with_tensors = SCNERegressor(effort=1, random_state=0).fit(torch.asarray(NUMBERS), torch.asarray(Y.to_numpy()))
-    rows = torch.asarray(NUMBERS[:40])
-    found = with_tensors.contributions(rows, NUMBERS[100:130], by={"pair": [0, 1]})
-    np.testing.assert_allclose(found.predictions, with_tensors.predict(rows).numpy(), rtol=0, atol=1e-10)
