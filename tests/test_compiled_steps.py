@@ -157,7 +157,7 @@ def test_kernels_of_other_sources_are_not_used(tmp_path, monkeypatch):
     shutil.copy(folder / "kernels.so", tmp_path)
     (tmp_path / "tuning.c").write_text((tmp_path / "tuning.c").read_text() + "\n")
     monkeypatch.setattr("scne.networks.compiled._kernels._FOLDER", tmp_path)
-    with pytest.warns(ScneWarning, match=r"kernels\.so was compiled from other sources"):
+    with pytest.warns(ScneWarning, match=r"kernels\.so was compiled from different sources"):
         assert load_kernels() is None
 
 

@@ -59,7 +59,8 @@ def test_the_best_prefix_on_validation_rows_is_kept_and_the_rest_is_known():
 
 @pytest.mark.parametrize(("node", "size"), [(1, 3), (3, 3), (4, 2), (5, 1)])
 def test_a_batch_ends_with_the_last_node(node, size):
-    basis = SimpleNamespace(size=0, squares=np.ones((2, 1)), resolution=RESOLUTIONS["float64"])
+    rows = SimpleNamespace(directions=None)
+    basis = SimpleNamespace(size=0, squares=np.ones((2, 1)), resolution=RESOLUTIONS["float64"], rows=rows)
     basis.score = lambda pool, **_: PoolSums(np.full((1, 4), 0.9), np.ones(4), np.zeros((0, 4)), np.zeros((0, 0)))
     basis.append_node = lambda weights: basis.__dict__.update(size=basis.size + 1) is None
     settings = SimpleNamespace(batch_size=3, max_hidden=5, criterion="paper", contraction=(0.9,))

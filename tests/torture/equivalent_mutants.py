@@ -68,7 +68,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "NumPy has the standard's functions too, and they do the same",
     (
         "rows/_parquet_format.py",
-        "return pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)",
+        "pre_buffer=False,",
         "False -> True",
     ): "whether pages are read ahead decides on memory and speed alone",
     (
@@ -107,7 +107,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "read_rows = rows * max(1, min(_READ_ROWS, _READ_NUMBERS // max(1, len(names))) // rows)",
         "1 -> 2",
     ): _AT_A_TIME,
-    ("rows/_parquet_footer.py", "if file.seek(0, 2) < 12:", "< -> <="): "no file of twelve bytes has a schema",
+    ("rows/_parquet_footer.py", "if file.size() < 12:", "< -> <="): "no file of twelve bytes has a schema",
     (
         "rows/_files.py",
         "if schema == self.schema and marks == self.missing_texts:",
@@ -196,7 +196,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "where blocks end; only records of 128 MB and more meet the limit",
     (
         "rows/_csv_format.py",
-        'written = last.rstrip("\\r\\n").replace(\'"\', \'""\').encode()[-_COMPARED_BYTES // 2 :]',
+        'written = last.rstrip("\\r\\n").replace(\'"\', \'""\').encode()[-len(records.end) // 2 :]',
         "2 -> 3",
     ): "how much of a text is compared with the end of its file: either is enough",
     (
@@ -205,7 +205,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "1 -> 2",
     ): _ANY_NEGATIVE,
     ("rows/_identity.py", "_MOST_STRETCHES = 4_096", "4_096 -> 4097"): "how many stretches of a large file are read",
-    ("rows/_parquet_footer.py", "if file.seek(0, 2) < 12:", "12 -> 13"): "no file of twelve bytes has a schema",
+    ("rows/_parquet_footer.py", "if file.size() < 12:", "12 -> 13"): "no file of twelve bytes has a schema",
     ("rows/_parquet_footer.py", "tail = file.read(8)", "8 -> 9"): "eight bytes are left",
     ("rows/_parquet_format.py", "width = max(8, int(_SLICE_BYTES // (8 * max(1, n_rows))))", "1 -> 2"): _AT_A_TIME,
     ("rows/_parquet_format.py", "width = max(8, int(_SLICE_BYTES // (8 * max(1, n_rows))))", "8 -> 9"): _AT_A_TIME,
