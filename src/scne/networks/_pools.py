@@ -102,7 +102,8 @@ def sparse_pool(
 ) -> NDArray[np.float64]:
     """Candidates that look at a few columns each, with a row of the data on their centre.
 
-    The weights are a random direction in the features of the chosen columns, of length Y. The bias makes the argument
+    Columns are drawn by their chances (`column_chances`). The weights are a random direction in the features of the
+    chosen columns, of length Y. The bias makes the argument
     of the activation zero at a random row, so that the node bends where there are data; with a uniform bias most wide
     nodes would be constant on all rows.
 
@@ -122,7 +123,8 @@ def sparse_pool(
     features = rows.feature_places
     n_columns = int(features.max()) + 1
     counts = np.minimum(_COLUMN_COUNTS, n_columns)[generator.integers(len(_COLUMN_COUNTS), size=n_candidates)]
-    order = generator.random((n_columns, n_candidates))
+    # The first to arrive of as many exponential waits: columns without replacement, by their chances.
+    order = -np.log1p(-generator.random((n_columns, n_candidates))) / rows.column_chances[:, None]
     if limit is not None:
         reachable = _reachable(generator, limit, n_candidates)
         order[~reachable] = np.inf
@@ -292,6 +294,9 @@ class Pools:
     def __init__(self, rows: SearchRows, settings: SearchSettings, seed: int, member: int) -> None:
         if settings.pool == "sparse" and not is_numpy(rows.inputs) and rows.n_rows <= _MOST_IN_MEMORY:
             rows = rows.in_numpy()
+        if settings.pool == "sparse":
+            # Once, before threads that draw ahead ask for it.
+            assert len(rows.column_chances)
         self._rows, self._settings = rows, settings
         together = settings.scope_search == "together"
         self.attempts: list[tuple[float, ...]] = [settings.scopes] if together else [(y,) for y in settings.scopes]

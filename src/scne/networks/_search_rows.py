@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 from scne.networks._features import put_features
 from scne.networks._layer import Activation, chosen_columns
 from scne.networks._lookups import RampHeights, ramp_heights
+from scne.networks._relevance import column_chances
 from scne.passes import Engine, stripe_rows
 from scne.rows import (
     Array,
@@ -122,6 +123,18 @@ class SearchRows:
     def heights(self) -> RampHeights | None:
         """The training rows with one number for all ramps of a column, as compiled steps read them."""
         return ramp_heights(self.inputs[: self.n_training], self.feature_places)
+
+    @cached_property
+    def column_chances(self) -> NDArray[np.float64]:
+        """How often a sparse candidate looks at each column, in any unit, from the training rows."""
+        inputs, targets = (to_numpy(values[: self.n_training]) for values in (self.inputs, self.targets))
+        if self.root_weights is None:
+            return column_chances(inputs[:, :-1], targets, np.ones(self.n_training), self.feature_places)
+        roots = to_numpy(self.root_weights[: self.n_training]).astype(np.float64)
+        # Rows without weight have no targets left.
+        here = roots > 0.0
+        plain = targets[here] / roots[here, None]
+        return column_chances(inputs[here, :-1], plain, roots[here] ** 2, self.feature_places)
 
     @cached_property
     def n_distinct(self) -> int:
