@@ -295,8 +295,8 @@ class Pools:
         if settings.pool == "sparse" and not is_numpy(rows.inputs) and rows.n_rows <= _MOST_IN_MEMORY:
             rows = rows.in_numpy()
         if settings.pool == "sparse":
-            # Once, before threads that draw ahead ask for it.
-            assert len(rows.column_chances)
+            # Once, before threads that draw ahead ask for them.
+            _ = rows.column_chances
         self._rows, self._settings = rows, settings
         together = settings.scope_search == "together"
         self.attempts: list[tuple[float, ...]] = [settings.scopes] if together else [(y,) for y in settings.scopes]

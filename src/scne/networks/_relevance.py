@@ -47,7 +47,8 @@ def column_chances(inputs: NDArray[np.floating], targets: Array, weights: Array,
     total = relevance.sum()
     if not (np.isfinite(total) and total > 0.0):
         return np.ones(n_columns)
-    return (1.0 - _BY_RELEVANCE) / n_columns + _BY_RELEVANCE * relevance / total
+    chances: Array = (1.0 - _BY_RELEVANCE) / n_columns + _BY_RELEVANCE * relevance / total
+    return chances
 
 
 def _explained(
