@@ -211,7 +211,7 @@ def test_numbers_read_back_exactly():
 
 def test_weights_that_are_mostly_zero_are_written_by_place(tmp_path):
     X, y = arrays()
-    sparse = SCNRegressor.tuned(max_hidden=20, tuning_epochs=5, random_state=0).fit(X, y[:, 0])
+    sparse = SCNRegressor.tuned(max_hidden=30, tuning_epochs=5, random_state=0).fit(X, y[:, 0])
     # More weights than a byte can count.
     assert np.count_nonzero(sparse.input_weights_) > 255
     found = run_c(compiled([sparse], tmp_path), "m0", array_rows())[:, 0]

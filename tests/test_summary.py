@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -199,7 +200,8 @@ def test_fit_tells_the_paragraph_to_those_who_ask(fitted_by_command):
     words = " ".join(run("fit", *FIT, "--verbose", cwd=folder).split())
     assert "solver cholesky" in words
     assert "This SCNERegressor was fitted on 2,000 rows of 4 columns." in words
-    assert "12 networks" in words
+    # Networks that are worse by themselves may be left out.
+    assert re.search(r"\b([2-9]|1[0-2]) networks\b", words)
 
 
 def test_inspect_shows_the_paragraph(fitted_by_command):
