@@ -15,8 +15,7 @@ from scipy.optimize import minimize
 from scne import RVFLRegressor, SCNEClassifier, SCNERegressor, SCNRegressor, open_rows
 from scne.estimators import load_model, save_model, with_scales
 from scne.fitting import RunningErrors, _calibration, half_widths
-from scne.fitting._calibration import _crossed_logs, _log_scale
-from scne.fitting._updating import joined_errors
+from scne.fitting._calibration import _crossed_logs, fit_log_scale
 from scne.models import ModelFileError
 
 QUIET, LOUD = 0.1, 1.0
@@ -157,7 +156,7 @@ def test_log_sigma_is_the_minimum_that_it_claims_to_be(ridge):
     features = rng.standard_normal((300, 5))
     counts = rng.integers(1, 4, 300).astype(float)
     sizes = np.exp(features @ [0.5, -0.3, 0, 0, 0.2]) * np.abs(rng.standard_normal(300))
-    found = _log_scale(features, sizes, counts, ridge)
+    found = fit_log_scale(features, sizes, counts, ridge)
     wanted = exact_log_scale(features, sizes, counts, ridge)
     np.testing.assert_allclose([*found.weights, found.constant], wanted, atol=2e-4)
 
@@ -166,9 +165,9 @@ def test_a_row_of_weight_two_is_two_rows():
     rng = np.random.default_rng(10)
     features, sizes = rng.standard_normal((60, 3)), rng.exponential(size=60)
     counts = rng.integers(1, 3, 60)
-    weighted = _log_scale(features, sizes, counts.astype(float), 1.0)
+    weighted = fit_log_scale(features, sizes, counts.astype(float), 1.0)
     twice = np.repeat(np.arange(60), counts)
-    repeated = _log_scale(features[twice], sizes[twice], np.ones(len(twice)), 1.0)
+    repeated = fit_log_scale(features[twice], sizes[twice], np.ones(len(twice)), 1.0)
     np.testing.assert_allclose(weighted.weights, repeated.weights, rtol=1e-7)
     assert weighted.constant == pytest.approx(repeated.constant)
 
@@ -252,16 +251,62 @@ def test_lists_of_levels_that_are_none_are_refused(model, levels):
 # Later rows.
 
 
-def test_later_rows_join_divided_by_their_scale():
+def test_later_rows_change_the_scale_along_the_prediction_alone():
     model = network().fit(*make_rows(2_500, 17))
     before = model.fitted_.calibration
-    assert before.scale is not None
-    X, y = make_rows(300, 18)
-    errors = (np.abs(model.predict(X) - y))[:, None] / scales(model, X)
-    wanted = joined_errors(before, 0.7, errors, None, 300)
-    model.partial_fit(X, y, forgetting=0.7)
-    np.testing.assert_allclose(model.calibration_, wanted.errors, rtol=1e-12)
-    assert model.fitted_.calibration.scale is before.scale
+    model.partial_fit(*make_rows(300, 18), forgetting=0.7)
+    after = model.fitted_.calibration
+    assert after.scale.node_weights is before.scale.node_weights
+    assert after.scale.starts is before.scale.starts
+    assert np.abs(after.scale.rises - before.scale.rises).max() < 1
+    assert after.n_rows == pytest.approx(0.7 * before.n_rows + 300)
+    assert (np.diff(after.errors, axis=0) >= 0).all()
+
+
+def noise_that_grows_on_top(n, seed, later):
+    """Noise that grows with the target, and from some time on more so in its upper half."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 4))
+    quiet = 3 * X[:, 1] + np.sin(3 * X[:, 0])
+    noise = (0.1 + 0.1 * (X[:, 1] + 1)) * np.where(later & (quiet > 0), 3.0, 1.0)
+    return X, quiet + noise * rng.standard_normal(n)
+
+
+def fifths_inside(model, X, y):
+    found = model.predict(X, interval=0.9)
+    return [np.mean(inside(found, y)[fifth]) for fifth in np.array_split(np.argsort(found.prediction), 5)]
+
+
+def test_intervals_widen_where_later_errors_are_larger():
+    model = network().fit(*noise_that_grows_on_top(2_500, 33, later=False))
+    tests = noise_that_grows_on_top(20_000, 34, later=True)
+    before = fifths_inside(model, *tests)
+    assert before[0] > 0.84 > 0.7 > max(before[3:])
+    for seed in range(35, 41):
+        model.partial_fit(*noise_that_grows_on_top(1_000, seed, later=True), forgetting=0.5)
+    after = fifths_inside(model, *tests)
+    assert min(after[0], after[1], after[3], after[4]) > 0.84
+    assert max(after) < 0.97
+
+
+def test_errors_that_stay_as_they_were_leave_the_scale_alone():
+    """Nothing has changed: neither have the widths, but for what chance does to them."""
+    model = network().fit(*noise_that_grows_on_top(2_500, 42, later=False))
+    X, _ = noise_that_grows_on_top(1_000, 43, later=False)
+    before = scales(model, X)
+    for seed in range(44, 48):
+        model.partial_fit(*noise_that_grows_on_top(2_000, seed, later=False))
+    np.testing.assert_allclose(scales(model, X), before, rtol=0.25)
+    assert scales(model, X).mean() == pytest.approx(before.mean(), rel=0.1)
+
+
+def test_a_scale_may_reach_beyond_its_first_limits():
+    model = network().fit(*noise_that_grows_on_top(2_500, 48, later=False))
+    top = model.fitted_.calibration.scale.limits[1, 0]
+    for seed in range(49, 53):
+        model.partial_fit(*noise_that_grows_on_top(2_000, seed, later=True), forgetting=0.3)
+    X, _ = noise_that_grows_on_top(4_000, 53, later=True)
+    assert np.log(scales(model, X).max()) > top + 0.2
 
 
 def test_coverage_follows_noise_that_grows_later():

@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import scne
 from scne import DNNERegressor, RVFLRegressor, SCNERegressor, SCNRegressor
-from scne.fitting import _updating
-from scne.fitting._updating import joined_errors
+from scne.fitting import _later_errors
+from scne.fitting._later_errors import LaterErrors, joined_errors
 from scne.passes import listening
 
 N_FIRST = 300
@@ -209,6 +209,10 @@ def test_intervals_forget_with_the_rows():
     assert covered(1.0) < 0.86
 
 
+def later(errors):
+    return LaterErrors(np.zeros_like(errors), np.ones_like(errors), errors, np.ones(len(errors)))
+
+
 @given(
     st.lists(st.integers(1, 60), min_size=1, max_size=5),
     st.floats(0.2, 1.0),
@@ -219,7 +223,7 @@ def test_running_errors_are_weighted_quantiles(sizes, forgetting, seed):
     batches = [rng.exponential(size=(n, 2)) for n in sizes]
     found = None
     for batch in batches:
-        found = joined_errors(found, forgetting, batch, None, len(batch))
+        found = joined_errors(found, forgetting, later(batch))
     ages = np.repeat(np.arange(len(sizes))[::-1], sizes)
     left = forgetting ** ages.astype(float)
     assert found.n_rows == pytest.approx(left.sum())
@@ -234,11 +238,11 @@ def test_running_errors_are_weighted_quantiles(sizes, forgetting, seed):
 
 
 def test_no_more_errors_are_kept_than_allowed(monkeypatch):
-    monkeypatch.setattr(_updating, "MOST_ERRORS", 50)
+    monkeypatch.setattr(_later_errors, "MOST_ERRORS", 50)
     rng = np.random.default_rng(0)
     found = None
     for _ in range(6):
-        found = joined_errors(found, 1.0, rng.exponential(size=(400, 1)), None, 400)
+        found = joined_errors(found, 1.0, later(rng.exponential(size=(400, 1))))
     assert found.errors.shape == (50, 1)
     assert found.n_rows == 2_400
     assert np.median(found.errors) == pytest.approx(np.log(2), rel=0.1)

@@ -204,7 +204,7 @@ def calibrated(
             crossed = _crossed_logs(features, sizes[:, output], counts)
             if crossed is None:
                 continue
-            fitted = _log_scale(features, sizes[:, output], counts, 1.0 / crossed.variance)
+            fitted = fit_log_scale(features, sizes[:, output], counts, 1.0 / crossed.variance)
             logs = features @ fitted.weights + fitted.constant
             mean = np.log(counts @ np.exp(logs) / total)
             limits[:, output] = np.clip([logs.min() - mean, logs.max() - mean], -MOST_LOG_SCALE, MOST_LOG_SCALE)
@@ -239,7 +239,7 @@ def _crossed_logs(
                 # No error at all.
                 return None
             chosen = features[:, :0] if variance is None else features
-            fitted = _log_scale(chosen[others], sizes[others], counts[others], 1.0 / (variance or 1.0))
+            fitted = fit_log_scale(chosen[others], sizes[others], counts[others], 1.0 / (variance or 1.0))
             logs[own] = chosen[own] @ fitted.weights + fitted.constant
         losses = logs + sizes * np.exp(-np.maximum(logs, logs.mean() - MOST_LOG_SCALE))
         if variance is None:
@@ -259,7 +259,7 @@ class LogScale(NamedTuple):
     constant: float
 
 
-def _log_scale(
+def fit_log_scale(
     features: NDArray[np.float64], sizes: NDArray[np.float64], counts: NDArray[np.float64], ridge: float
 ) -> LogScale:
     """The least sum log sigma + |e| / sigma + ridge |weights|^2 / 2, by Fisher scoring.

@@ -7,7 +7,7 @@ hidden layers on all rows, each row weighted by what is left of it. No older row
 Rows that a model is about to learn from are rows that it has not seen: what it says of them before it learns is as
 honest as what a fit says of the rows that it held out ("test, then train"). Their errors join those that the model
 keeps for its prediction intervals, each divided by its scale, and older ones lose weight as older rows do. The scale
-itself stays as the fit left it.
+follows them along the prediction: errors that have grown where predictions are high make intervals wider there.
 """
 
 from collections.abc import Callable
@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scne.fitting._calibration import MOST_ERRORS, ROUNDING
 from scne.fitting._engines import StreamedRows
-from scne.fitting._fitted import FittedNetworks, RunningErrors
+from scne.fitting._fitted import FittedNetworks
+from scne.fitting._later_errors import LaterErrors, joined_errors
 from scne.fitting._members import ensemble_system
 from scne.fitting._trend import Trend
 from scne.fitting._weights import WeightSettings, solve_weights
@@ -71,8 +71,10 @@ def updated(
     sample = batch.sample()
     assert sample.targets is not None
     with ThreadEngine(threads) as here:
-        said = model.outputs(sample.inputs, here)
-        errors = np.abs(said - sample.targets) / model.scales(sample.inputs, said, here)
+        outputs = model.outputs(sample.inputs, here)
+        scales = model.scales(sample.inputs, outputs, here)
+    errors = np.abs(outputs - sample.targets) / scales
+    later = LaterErrors(outputs, scales, errors, _counts(sample.weights, len(errors), batch.rows.n_rows))
     total = discounted(model.sums, forgetting, new)
     held_out = model.held_out
     if held_out is not None:
@@ -83,7 +85,7 @@ def updated(
         solved=replace(solve_weights(total, settings), choice=model.solved.choice),
         sums=total,
         held_out=held_out,
-        calibration=joined_errors(model.calibration, forgetting, errors, sample.weights, batch.rows.n_rows),
+        calibration=joined_errors(model.calibration, forgetting, later),
         n_rows=None if model.n_rows is None else model.n_rows + batch.rows.n_rows,
         held_out_errors=None,
     )
@@ -137,50 +139,8 @@ def rows_to_sum(rows: RowSource | ClusterRows, engine: Engine, trend: Trend | No
     return placed if trend is None else ChangedRows(placed, trend.taken_off)
 
 
-def joined_errors(
-    known: RunningErrors | None,
-    forgetting: float,
-    errors: NDArray[np.float64],
-    weights: np.ndarray | None,
-    n_rows: int,
-) -> RunningErrors | None:
-    """The errors that are known, times a forgetting factor, and those of a new batch.
-
-    Parameters
-    ----------
-    errors : ndarray of shape (n, q)
-        Of the batch, or of a uniform sample of it, divided by their scale as those that are known are.
-    weights : ndarray of shape (n,) or None
-        Of those rows, relative to each other.
-    n_rows : int
-        Rows of the batch.
-
-    Examples
-    --------
-    >>> first = joined_errors(None, 1.0, np.array([[3.0], [1.0]]), None, 2)
-    >>> joined_errors(first, 1.0, np.array([[2.0]]), None, 1).errors.ravel()
-    array([1., 2., 3.])
-    >>> joined_errors(first, 0.5, np.array([[2.0]]), None, 1)  # two rows at half their weight, and one
-    RunningErrors(errors=array([[2.],
-           [3.]]), n_rows=2.0, scale=None)
-    """
-    counts = np.ones(len(errors)) if weights is None else np.asarray(weights, dtype=np.float64)
-    errors, counts = errors[counts > 0], counts[counts > 0]
-    if not len(errors) or not np.isfinite(errors).all():
-        # Nothing that counts, or the errors of an iteration that diverged.
-        return known
-    counts = counts * (n_rows / counts.sum())
-    if known is not None:
-        older = forgetting * known.n_rows
-        counts = np.concatenate([np.full(len(known.errors), older / len(known.errors)), counts])
-        errors = np.concatenate([known.errors, errors])
-    total = float(counts.sum())
-    # No more errors than the rows that they stand for: an interval counts them to know how sure it may be.
-    joined = np.empty((int(min(MOST_ERRORS, len(errors), max(1.0, total + ROUNDING))), errors.shape[1]))
-    wanted = np.arange(1, len(joined) + 1) / (len(joined) + 1)
-    shares = counts / (total + 1.0)
-    for output, column in enumerate(errors.T):
-        order = np.argsort(column, kind="stable")
-        places = np.searchsorted(np.cumsum(shares[order]), wanted - ROUNDING)
-        joined[:, output] = column[order][np.minimum(places, len(column) - 1)]
-    return RunningErrors(joined, total, None if known is None else known.scale)
+def _counts(weights: np.ndarray | None, n: int, n_rows: int) -> NDArray[np.float64]:
+    """How many rows of a batch each of n rows of its sample stands for."""
+    counts = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+    total = counts.sum()
+    return counts * (n_rows / total) if total > 0 else counts
