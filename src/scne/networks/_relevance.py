@@ -18,7 +18,9 @@ _BY_RELEVANCE = 0.8
 _RIDGE = 1e-3
 
 
-def column_chances(inputs: NDArray[np.floating], targets: Array, weights: Array, places: NDArray[np.intp]) -> Array:
+def column_chances(
+    inputs: NDArray[np.floating], targets: Array, weights: Array, places: NDArray[np.intp], n_distinct: int
+) -> Array:
     """Chances of the columns, in any unit: equal ones, where no column says anything by itself.
 
     Parameters
@@ -30,6 +32,8 @@ def column_chances(inputs: NDArray[np.floating], targets: Array, weights: Array,
         Of the rows.
     places : ndarray of int, shape (d,)
         The column of each feature.
+    n_distinct : int
+        Rows that differ from each other: a row of weight two is the same row twice, and chance explains as much of both.
 
     Returns
     -------
@@ -38,12 +42,12 @@ def column_chances(inputs: NDArray[np.floating], targets: Array, weights: Array,
     Examples
     --------
     >>> rows = np.random.default_rng(0).standard_normal((500, 3))
-    >>> chances = column_chances(rows, rows[:, :1] + rows[:, 1:2] / 2, np.ones(500), np.arange(3))
+    >>> chances = column_chances(rows, rows[:, :1] + rows[:, 1:2] / 2, np.ones(500), np.arange(3), 500)
     >>> (chances / chances.sum()).round(1).tolist()
     [0.7, 0.2, 0.1]
     """
     n_columns = int(places.max(initial=-1)) + 1
-    relevance = np.fromiter(_explained(inputs, targets, weights, places, n_columns), np.float64, n_columns)
+    relevance = np.fromiter(_explained(inputs, targets, weights, places, n_columns, n_distinct), np.float64, n_columns)
     total = relevance.sum()
     if not (np.isfinite(total) and total > 0.0):
         return np.ones(n_columns)
@@ -52,7 +56,12 @@ def column_chances(inputs: NDArray[np.floating], targets: Array, weights: Array,
 
 
 def _explained(
-    inputs: NDArray[np.floating], targets: Array, weights: Array, places: NDArray[np.intp], n_columns: int
+    inputs: NDArray[np.floating],
+    targets: Array,
+    weights: Array,
+    places: NDArray[np.intp],
+    n_columns: int,
+    n_distinct: int,
 ) -> Iterator[float]:
     """The share of the targets' variance that a ridge regression on each column explains, less what chance would."""
     shares = weights / weights.sum()
@@ -66,5 +75,5 @@ def _explained(
         solved = np.linalg.solve(gram + _RIDGE * np.eye(len(gram)), np.hstack([moments, gram]))
         slopes, fitted = solved[:, : errors.shape[1]], solved[:, errors.shape[1] :]
         explained = float((slopes * (2.0 * moments - gram @ slopes)).sum())
-        by_chance = float(np.trace(fitted)) / len(inputs)
+        by_chance = float(np.trace(fitted)) / n_distinct
         yield max(0.0, explained / variance - by_chance) if variance > 0.0 else 0.0

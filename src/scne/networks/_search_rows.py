@@ -129,12 +129,13 @@ class SearchRows:
         """How often a sparse candidate looks at each column, in any unit, from the training rows."""
         inputs, targets = (to_numpy(values[: self.n_training]) for values in (self.inputs, self.targets))
         if self.root_weights is None:
-            return column_chances(inputs[:, :-1], targets, np.ones(self.n_training), self.feature_places)
+            weights = np.ones(self.n_training)
+            return column_chances(inputs[:, :-1], targets, weights, self.feature_places, self.n_distinct)
         roots = to_numpy(self.root_weights[: self.n_training]).astype(np.float64)
         # Rows without weight have no targets left.
         here = roots > 0.0
         plain = targets[here] / roots[here, None]
-        return column_chances(inputs[here, :-1], plain, roots[here] ** 2, self.feature_places)
+        return column_chances(inputs[here, :-1], plain, roots[here] ** 2, self.feature_places, self.n_distinct)
 
     @cached_property
     def n_distinct(self) -> int:
