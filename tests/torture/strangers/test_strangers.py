@@ -1,10 +1,11 @@
 """A few seconds of each tool with a fixed seed: no file from a stranger escapes."""
 
 import sys
+import time
 
 import pytest
 
-from . import inputs, model_bytes, model_headers, model_structure
+from . import harness, inputs, model_bytes, model_headers, model_structure
 from .corpus import examples, remove_folder
 from .harness import run
 
@@ -69,7 +70,27 @@ def _raising(seed, number):
 
 
 @pytest.mark.parametrize("case", [_slow, _greedy, _crashing, _raising])
-def test_the_harness_sees_what_escapes(case, capsys):
+def test_the_harness_sees_what_escapes(case, capsys, monkeypatch):
+    monkeypatch.setattr(harness, "MOST_SECONDS", 0.3)  # A case that never ends is stopped four times.
     report = run("a", case, 1, SEED)
     assert len(report.escapes) == 1
     assert "--seed 13 --case 0" in capsys.readouterr().out
+
+
+def _sometimes_slow(seed, number):
+    """Slow at first, as on a core that somebody else uses too."""
+    started = time.process_time()
+    while len(_CALLS) < 2 and time.process_time() - started < 0.5:
+        pass
+    _CALLS.append(number)
+    return "used"
+
+
+_CALLS: list[int] = []
+
+
+def test_the_harness_tries_slow_cases_again(monkeypatch):
+    monkeypatch.setattr(harness, "MOST_SECONDS", 0.3)
+    report = run("a", _sometimes_slow, 1, SEED)
+    assert not report.escapes, report.line()
+    assert report.outcomes == {"used": 1}
