@@ -33,7 +33,7 @@ def column_chances(
     places : ndarray of int, shape (d,)
         The column of each feature.
     n_distinct : int
-        Rows that differ from each other: a row of weight two is the same row twice, and chance explains as much of both.
+        Rows that differ from each other: a row of weight two is the same row twice, and chance explains both alike.
 
     Returns
     -------

@@ -147,7 +147,7 @@ def _child(case: Case, seed: int, first: int, stop: int, deadline: float, shared
 
 def _outcome(case: Case, seed: int, number: int) -> tuple[str, str | None]:
     """A case's word and what escaped. One that takes too long is run again, a few times, beside a fixed piece of work
-    that says how slow the processor is at that moment: neighbours on the same core can make it several times as slow."""
+    that says how slow the processor is at that moment: neighbours on a core can make it several times as slow."""
     word, escape = _tried(case, seed, number, MOST_SECONDS)
     for _ in range(_RETRIES):
         if escape is None or not escape.startswith(_SLOW):
