@@ -33,15 +33,15 @@ def test_columns_that_say_something_are_looked_at_more_often(problem):
 def test_chances_are_equal_where_no_column_says_anything():
     inputs = np.random.default_rng(1).standard_normal((300, 5))
     places = np.arange(5)
-    assert (column_chances(inputs, np.zeros((300, 1)), np.ones(300), places) == 1.0).all()
+    assert (column_chances(inputs, np.zeros((300, 1)), np.ones(300), places, 300) == 1.0).all()
     constant = np.zeros_like(inputs)
-    assert (column_chances(constant, inputs[:, :1], np.ones(300), places) == 1.0).all()
+    assert (column_chances(constant, inputs[:, :1], np.ones(300), places, 300) == 1.0).all()
 
 
 def test_a_ramp_tells_of_its_column():
     column = np.random.default_rng(2).uniform(-1, 1, (500, 2))
     inputs = np.hstack([column, abs(column)])
-    chances = column_chances(inputs, abs(column[:, :1]), np.ones(500), np.array([0, 1, 0, 1]))
+    chances = column_chances(inputs, abs(column[:, :1]), np.ones(500), np.array([0, 1, 0, 1]), 500)
     assert chances[0] > 0.85 * chances.sum()
 
 
@@ -50,11 +50,11 @@ def test_a_row_of_weight_two_counts_as_two(problem):
     roots = np.sqrt(1.0 + (np.arange(400) < 100))
     weighted = rows_of(inputs, targets * roots[:, None], roots)
     twice = rows_of(np.vstack([inputs[:100], inputs]), np.vstack([targets[:100], targets]))
-    np.testing.assert_allclose(weighted.column_chances, twice.column_chances, rtol=0.05)
+    np.testing.assert_allclose(weighted.column_chances, twice.column_chances, rtol=1e-9)
     without = roots.copy()
     without[:100] = 0.0
     fewer = rows_of(inputs, targets * without[:, None], without)
-    left = column_chances(inputs[100:], targets[100:], without[100:] ** 2, np.arange(12))
+    left = column_chances(inputs[100:], targets[100:], without[100:] ** 2, np.arange(12), 300)
     np.testing.assert_allclose(fewer.column_chances, left, rtol=1e-12)
 
 
