@@ -1,20 +1,24 @@
 """Losses other than the squared one: quantiles beside LightGBM's, gross errors, and what they cost.
 
-    python benchmarks/losses.py [--data ../shared/data] [--tables beijing_air california ...]
+    python benchmarks/losses.py [--data ../shared/data] [--tables beijing_air california ...] [--page]
 
 - Quantiles: `loss={"quantile": [0.1, 0.5, 0.9]}` and three models of LightGBM on fold 0 of each table; the mean pinball
   loss over rows and levels in deviations of the training targets, and the seconds of the fits.
 - Gross errors: a tenth of the training targets is moved by normal errors of ten deviations; the root mean squared error
   of each loss after that over the one without, on the tables of NOISY.
 - Cost: seconds of a fit of each loss over those of a squared one on `beijing_air`, in turns.
+
+`--page` writes the tables into docs/losses.md.
 """
 
 import argparse
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from accuracy_report import write_page
 from accuracy_tables import FOLDS, Split, read_split, with_categories
 from lightgbm import LGBMRegressor
 from sklearn.metrics import mean_pinball_loss
@@ -25,6 +29,7 @@ LEVELS = (0.1, 0.5, 0.9)
 NOISY = ("kin40k", "elevators", "california", "sml", "abalone")
 GROSS_SHARE, GROSS_DEVIATIONS = 0.1, 10.0
 COST_REPEATS = 3
+PAGE = Path(__file__).parents[1] / "docs" / "losses.md"
 Loss = str | Mapping[str, Sequence[float]]
 
 
@@ -41,25 +46,33 @@ def pinball(target: np.ndarray, said: np.ndarray, scale: float) -> float:
     return float(np.mean(losses)) / scale
 
 
-def quantiles(name: str, data: Path) -> str:
+class Quantiles(NamedTuple):
+    """Of one table: pinball losses and seconds of scne and of LightGBM, and the line that tells them."""
+
+    losses: tuple[float, float]
+    seconds: tuple[float, float]
+    line: str
+
+
+def quantiles(name: str, data: Path) -> Quantiles:
     """A line of the first table."""
     split = read_split(name, 0, data)
     target, test = split.train_target.to_numpy(float), split.test_target.to_numpy(float)
     model, ours = fitted(split, {"quantile": LEVELS}, target)
-    said = model.predict(split.test)
+    predicted = model.predict(split.test)
     plain, begun = with_categories(split), time.perf_counter()
     rivals = []
     for level in LEVELS:
         rival = LGBMRegressor(objective="quantile", alpha=level, random_state=0, n_jobs=2, verbose=-1)
         rivals.append(rival.fit(plain.train, target))
     theirs = time.perf_counter() - begun
-    rival_said = np.stack([rival.predict(plain.test) for rival in rivals], axis=1)
-    losses = pinball(test, said, target.std()), pinball(test, rival_said, target.std())
-    below = " ".join(f"{np.mean(test < said[:, k]):.2f}" for k in range(len(LEVELS)))
-    crossed = np.mean((np.diff(rival_said, axis=1) < 0).any(axis=1))
-    sign = "less" if losses[0] <= losses[1] else "more"
-    numbers = f"{losses[0]:.4f} | {losses[1]:.4f} | {losses[0] / losses[1]:.3f} | {sign} | {below}"
-    return f"| {name} | {numbers} | {100 * crossed:.1f} | {ours:.1f} | {theirs:.1f} |"
+    of_rivals = np.stack([rival.predict(plain.test) for rival in rivals], axis=1)
+    losses = pinball(test, predicted, target.std()), pinball(test, of_rivals, target.std())
+    below = " ".join(f"{np.mean(test < predicted[:, k]):.2f}" for k in range(len(LEVELS)))
+    crossed = np.mean((np.diff(of_rivals, axis=1) < 0).any(axis=1))
+    numbers = f"{losses[0]:.4f} | {losses[1]:.4f} | {losses[0] / losses[1]:.3f} | {below}"
+    line = f"| {name} | {numbers} | {100 * crossed:.1f} | {ours:.1f} | {theirs:.1f} |"
+    return Quantiles(losses, (ours, theirs), line)
 
 
 def gross_errors(name: str, data: Path) -> str:
@@ -103,16 +116,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
     parser.add_argument("--tables", nargs="+", choices=list(FOLDS), default=list(FOLDS))
+    parser.add_argument("--page", action="store_true", help="write the tables into docs/losses.md")
     options = parser.parse_args()
-    print("| table | scne | LightGBM | ratio | | below 0.1, 0.5, 0.9 | LightGBM crosses, % | s | LightGBM, s |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    lines: list[str] = []
+
+    def tell(text: str) -> None:
+        lines.append(text)
+        print(text, flush=True)
+
+    tell("| pinball loss | scne | LightGBM | ratio | below 0.1, 0.5, 0.9 | LightGBM crosses, % | s | LightGBM, s |")
+    tell("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    measured = []
     for name in options.tables:
-        print(quantiles(name, options.data), flush=True)
-    print("\n| table | squared | gross | ratio | huber | gross | ratio | robust | gross | ratio |")
-    print("| --- " * 10 + "|")
+        measured.append(quantiles(name, options.data))
+        tell(measured[-1].line)
+    wins = sum(found.losses[0] <= found.losses[1] for found in measured)
+    ours, theirs = np.sum([found.seconds for found in measured], axis=0)
+    seconds = f"fits take {ours:.0f} s, LightGBM's {theirs:.0f} s"
+    tell(f"\nAt most LightGBM's loss on {wins} of {len(measured)} tables; {seconds}.")
+    tell("\n| RMSE | squared | gross | ratio | huber | gross | ratio | robust | gross | ratio |")
+    tell("| --- " * 10 + "|")
     for name in NOISY:
-        print(gross_errors(name, options.data), flush=True)
-    print(f"\n{costs(options.data)}")
+        tell(gross_errors(name, options.data))
+    tell(f"\n{costs(options.data)}")
+    if options.page:
+        write_page(PAGE, "\n".join(lines), region="losses")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ the largest file is written with other sizes of row groups, and the peak memory 
     python benchmarks/scaling.py --default [--rows 1000000 10000000] [--rounds 3]
 
 fits the same files with the defaults of `scne fit` (twelve tuned networks of up to 100 nodes, no budget of memory) and
-prints the medians; these are the figures of the default that docs/scaling.md and the README quote.
+prints the medians; with `--page` they are written into docs/scaling.md, from where benchmarks/front.py quotes them.
 """
 
 import argparse
@@ -32,11 +32,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from accuracy_report import markdown_table, write_page
 
 from scne.passes import available_threads, single_threaded_blas
 
 COLUMNS, GROUPS, PASSES = 20, 2, 2
 BLOCK = 2_048
+PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
 
 
 def write_file(path: Path, rows: int, row_group: int) -> None:
@@ -110,6 +112,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--row-groups", type=int, nargs="*", default=[10_000, 122_880, 1_048_576])
     parser.add_argument("--default", action="store_true", help="fit with the defaults of the command instead")
+    parser.add_argument("--page", action="store_true", help="write the figures of the defaults into docs/scaling.md")
     parser.add_argument("--folder", type=Path, default=None)
     parser.add_argument("--write", type=Path, default=None, help="only write a file of --rows rows")
     parser.add_argument("--scan", type=Path, default=None, help="only measure the floor of a file")
@@ -127,7 +130,10 @@ def main() -> None:
         for rows, path in paths.items():
             write(path, rows, rows)
         if options.default:
-            measure_default(paths, options.rounds, out)
+            table = default_table(paths, options.rounds, out)
+            print(table)
+            if options.page:
+                write_page(PAGE, table, "default")
             return
         fits: dict[int, list[tuple[float, float, float]]] = {rows: [] for rows in paths}
         floors: dict[int, list[float]] = {rows: [] for rows in paths}
@@ -166,15 +172,17 @@ def main() -> None:
             )
 
 
-def measure_default(paths: dict[int, Path], rounds: int, out: Path) -> None:
-    """Print medians of fits with the defaults, sizes taking turns."""
+def default_table(paths: dict[int, Path], rounds: int, out: Path) -> str:
+    """Medians of fits with the defaults, sizes taking turns."""
     fits: dict[int, list[tuple[float, float, float]]] = {rows: [] for rows in paths}
     for _ in range(rounds):
         for rows, path in paths.items():
             fits[rows].append(fit(path, None, out))
+    lines = []
     for rows, measured in fits.items():
         seconds, passes, memory = (statistics.median(values) for values in zip(*measured, strict=True))
-        print(f"{rows:>12,} rows: {seconds:5.1f} s, of it both passes {passes:5.1f} s; peak {memory:.0f} MB")
+        lines.append([f"{rows:,}", f"{seconds:.1f}", f"{passes:.1f}", f"{memory:.0f} MB"])
+    return markdown_table(["rows, defaults", "seconds", "of it both passes", "peak memory"], lines)
 
 
 def write(path: Path, rows: int, row_group: int) -> None:

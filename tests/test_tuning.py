@@ -8,7 +8,16 @@ import pytest
 from ensembles import plain_ensemble
 
 from scne import SCNERegressor, SCNRegressor, listening
-from scne.networks import ACTIVATIONS, HiddenLayer, SearchRows, TuningSettings, pool_generator, sparse_pool, tune_nodes
+from scne.networks import (
+    ACTIVATIONS,
+    HiddenLayer,
+    SearchRows,
+    TuningSettings,
+    _first_outputs,
+    pool_generator,
+    sparse_pool,
+    tune_nodes,
+)
 from scne.networks import _numpy_steps as numpy_steps
 from scne.networks import _tuning as tuning
 from scne.rows import ColumnScaling
@@ -228,7 +237,7 @@ def test_the_first_output_weights_are_a_ridge_solution_on_the_first_rows(n, weig
     w = np.ones(n)[first] if weights is None else weights[first]
     y = rows.targets[first] / np.sqrt(w)[:, None]
     expected = np.linalg.solve(H.T * w @ H + ridge * w.sum() * np.eye(3 + n_links), H.T * w @ y)
-    found = tuning.first_output_weights(rows, nodes, phi, n_links)
+    found = _first_outputs.first_output_weights(rows, nodes, phi, n_links)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 

@@ -21,7 +21,8 @@ from scne.networks._losses import FARTHEST_JUDGE, LOSSES, MOST_LOG_MEAN, SQUARED
 from scne.networks._pools import POOLS, pool_generator, sparse_pool, uniform_pool
 from scne.networks._rvfl import draw_nodes
 from scne.networks._search_rows import SearchRows, prepare_search
-from scne.networks._tuning import TuningSettings, Uncorrelated, tune_nodes, uncorrelated
+from scne.networks._tuning import TuningSettings, tune_nodes
+from scne.networks._uncorrelated import Uncorrelated, uncorrelated
 from scne.networks.compiled import KERNELS, ShapleyTask, TablesTask
 from scne.networks.gpu._basis import searches_on_device
 from scne.networks.gpu._tuning import tune_together, tunes_on_device

@@ -10,18 +10,17 @@ The output weights of this stage are thrown away: the ensemble solves for its ow
 
 import ctypes
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from scne.networks._directions import turns_of, weight_signs, within_signs
 from scne.networks._features import FeatureBlocks
+from scne.networks._first_outputs import first_output_weights, first_weights_by_loss
 from scne.networks._layer import Activation
 from scne.networks._lookups import WIDTH_OF_LOOKUPS, LookupBlocks
-from scne.networks._losses import SQUARED, Density, Loss, deviations_of
+from scne.networks._losses import SQUARED, Loss
 from scne.networks._numpy_steps import (
     ANNOUNCED_PARTS,
     MEAN_DECAY,
@@ -33,13 +32,7 @@ from scne.networks._numpy_steps import (
 from scne.networks._search_rows import SearchRows
 from scne.networks.compiled import KERNELS, Kernels, TuningTask
 from scne.passes import announce, is_heard
-from scne.rows import cast, like, namespace_of, to_numpy
 
-# Rows on which the first output weights are solved, and their ridge for each row, for nodes that span as much as tanh.
-START_ROWS, _START_RIDGE = 4_000, 1e-4
-# Rounds of another loss than the squared one for these weights.
-_START_ROUNDS = 6
-_WIDE, _WIDE_NUMBERS = 4_096, 1 << 21
 # Few rows need many rounds: this many steps for each epoch, but not more than one for so many rows.
 _STEPS_PER_EPOCH, _ROWS_PER_STEP = 200, 2
 # Fewer different rows than these are followed too closely by what the search finds already.
@@ -48,9 +41,6 @@ FEWEST_TO_TUNE = 100
 _WORK_OF_A_CALL = 1 << 28
 # Share of the steps during which the rate rises.
 _WARM_UP = 0.2
-# What is added to the variances of a column's features before they are made equal, as a share of their mean: without it
-# the finest differences between ramps, which are mostly noise, would weigh as much as the column itself.
-_LEAST_VARIANCE = 0.1
 
 
 @dataclass(frozen=True)
@@ -131,7 +121,7 @@ def tune_nodes(
         start = first_output_weights(rows, nodes, activation, n_links, of_outputs)
         slope = SQUARED.slope(np.ones(1))
     else:
-        start, deviations = _start_by_loss(rows, nodes, activation, n_links, settings.loss, of_outputs)
+        start, deviations = first_weights_by_loss(rows, nodes, activation, n_links, settings.loss, of_outputs)
         slope = settings.loss.slope(deviations)
     batch, n_steps = min(n, settings.batch_rows), settings.n_steps(rows)
     # The same change of the output for every activation; two over the weight that an average batch has makes the
@@ -261,87 +251,6 @@ def _announced(batches: Iterator[NDArray[np.intp]], n: int) -> Iterator[NDArray[
             yield from block[:, None]
 
 
-class Uncorrelated(NamedTuple):
-    """Rows whose features are uncorrelated within each column, and nodes on the way to them and back.
-
-    The ramps of a column rise one after the other, so that neighbours say nearly the same, and steps along the gradient
-    of one undo those of the other. Steps on features of equal variance that are uncorrelated within each column see
-    fine differences as large as coarse ones. A node that does not look at a column has no weight for it either way.
-
-    Attributes
-    ----------
-    rows : SearchRows
-        The training rows; their features stand column by column.
-    places : list of ndarray of int
-        Features of each column.
-    means : ndarray of shape (d,)
-    forward, backward : list of ndarray of shape (k, k)
-        Symmetric maps of a column's features, and their inverses.
-    """
-
-    rows: SearchRows
-    places: list[NDArray[np.intp]]
-    means: NDArray[np.float64]
-    forward: list[NDArray[np.float64]]
-    backward: list[NDArray[np.float64]]
-
-    def nodes_on(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Nodes (d + 1, L) on the rows as they are, for these rows."""
-        parts = []
-        for at, back in zip(self.places, self.backward, strict=True):
-            parts.append(back @ weights[at])
-        return np.vstack([*parts, weights[-1] + self.means @ weights[:-1]])
-
-    def nodes_off(self, nodes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Nodes (d + 1, L) on these rows, for the rows as they were."""
-        weights, first = np.empty_like(nodes), 0
-        for at, there in zip(self.places, self.forward, strict=True):
-            weights[at] = there @ nodes[first : first + len(at)]
-            first += len(at)
-        weights[-1] = nodes[-1] - self.means @ weights[:-1]
-        return weights
-
-
-def uncorrelated(rows: SearchRows) -> Uncorrelated:
-    """The training rows with features that are uncorrelated within each column, on the device of the rows.
-
-    Features of columns along which the output must rise or fall stay as they are: their weights have signs to keep.
-
-    With the covariance V diag(v) V' of a column's features, they are multiplied by V diag(v + c)^(-1/2) V' (ZCA), c
-    being a tenth of the mean of v.
-    """
-    n, xp = rows.n_training, namespace_of(rows.inputs)
-    inputs, dtype = rows.inputs[:n], str(rows.inputs.dtype).rpartition(".")[2]
-    roots = None if rows.root_weights is None else rows.root_weights[:n]
-    shares = 1.0 / n if roots is None else cast(roots[:, None], "float64") ** 2 / rows.training_weight
-    means, parts = np.zeros(rows.n_columns), []
-    places, forward, backward = [], [], []
-    for column in range(int(rows.feature_places.max()) + 1):
-        at = np.flatnonzero(rows.feature_places == column)
-        places.append(at)
-        if rows.directions is not None and rows.directions[at].any():
-            forward.append(np.eye(len(at)))
-            backward.append(np.eye(len(at)))
-            parts.append(xp.take(inputs, like(at, inputs, xp.int64), axis=1))
-            continue
-        block = cast(xp.take(inputs, like(at, inputs, xp.int64), axis=1), "float64")
-        mean = to_numpy(xp.sum(block * shares, axis=0))
-        block = block - like(mean, block)
-        variances, axes = np.linalg.eigh(to_numpy((block * shares).T @ block))
-        variances = np.maximum(variances, 0.0)
-        spread = np.sqrt(variances + _LEAST_VARIANCE * variances.mean()) if variances.any() else np.ones(len(at))
-        means[at] = mean
-        forward.append(axes / spread @ axes.T)
-        backward.append(axes * spread @ axes.T)
-        parts.append(cast(block @ like(forward[-1], block), dtype))
-    changed = xp.concat([*parts, inputs[:, -1:]], axis=1)
-    there = replace(rows, inputs=changed, targets=rows.targets[:n], root_weights=roots, keys=rows._keys)
-    if rows.directions is not None:
-        order = np.concatenate(places)
-        there = replace(there, feature_columns=rows.feature_places[order], directions=rows.directions[order])
-    return Uncorrelated(there, places, means, forward, backward)
-
-
 def batch_blocks(n: int, batch: int, steps: int, generator: np.random.Generator) -> Iterator[NDArray[np.intp]]:
     """Places of the rows of all steps, (k, batch) at a time: a random order of all rows, its last few left out."""
     if batch == n:
@@ -357,89 +266,3 @@ def rates_at(step: NDArray[np.intp] | int, steps: int) -> NDArray[np.float64]:
     """Shares of the full rate: up in a line, then down along half a cosine."""
     rising = np.minimum(1.0, (step + 1) / (_WARM_UP * steps))
     return rising * 0.5 * (1.0 + np.cos(np.pi * step / steps))
-
-
-def first_output_weights(
-    rows: SearchRows,
-    nodes: np.ndarray,
-    activation: Activation,
-    n_links: int,
-    signs: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
-    """Ridge solution on some rows of this process's memory, shape (L + n_links, q), with signs (L + n_links,)."""
-    some = rows.canonical_order[:START_ROWS]
-    columns = _start_columns(rows, some, nodes, activation, n_links)
-    weight = float(len(some))
-    if rows.root_weights is not None:
-        roots = rows.root_weights[some]
-        columns *= roots[:, None]
-        weight = float(np.square(roots).sum())
-    return start_solution(columns.T @ columns, columns.T @ rows.targets[some], weight, activation, signs)
-
-
-def _start_columns(
-    rows: SearchRows, some: NDArray[np.intp], nodes: np.ndarray, activation: Activation, n_links: int
-) -> NDArray[np.float64]:
-    """What the output weights see of some rows, shape (n, L + n_links)."""
-    # Rows of thousands of features are taken a few at a time: together they would be larger than all else here.
-    step = len(some) if rows.n_columns <= _WIDE else max(64, _WIDE_NUMBERS // rows.n_columns)
-    columns = np.empty((len(some), nodes.shape[1] + n_links))
-    for first in range(0, len(some), step):
-        inputs = rows.inputs[some[first : first + step]].astype(nodes.dtype, copy=False)
-        hidden = inputs @ nodes
-        activation.core(hidden)
-        columns[first : first + step] = np.hstack([hidden, inputs[:, :n_links]])
-    return columns
-
-
-def _start_by_loss(
-    rows: SearchRows,
-    nodes: np.ndarray,
-    activation: Activation,
-    n_links: int,
-    loss: Loss,
-    signs: NDArray[np.float64] | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The first output weights by a few rounds of a loss on some rows, and the sizes of what they leave, (q,)."""
-    some = rows.canonical_order[:START_ROWS]
-    columns = _start_columns(rows, some, nodes, activation, n_links)
-    targets, counts = rows.targets[some], np.ones(len(some))
-    if rows.root_weights is not None:
-        counts = np.square(rows.root_weights[some], dtype=np.float64)
-        targets = targets / rows.root_weights[some][:, None]
-    outputs, weights = loss.start(targets), np.zeros((columns.shape[1], targets.shape[1]))
-    for _ in range(_START_ROUNDS):
-        deviations = deviations_of(targets - outputs)
-        density = Density.of((targets - outputs) / deviations) if loss.name == "robust" else None
-        working = loss.working(outputs, targets, deviations, density)
-        for j, shares in enumerate(working.weights.T * counts):
-            weighted = columns * shares[:, None]
-            moments = (weighted.T @ working.targets[:, j])[:, None]
-            total = float(shares.sum())
-            weights[:, j : j + 1] = start_solution(weighted.T @ columns, moments, total, activation, signs)
-        outputs = columns @ weights
-    return weights, deviations_of(targets - outputs)
-
-
-def start_solution(
-    gram: NDArray[np.float64],
-    moments: NDArray[np.float64],
-    weight: float,
-    activation: Activation,
-    signs: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
-    """The first output weights (L, q), from sums over rows of this weight; `gram` is changed.
-
-    With signs (L,), weights of the wrong sign are left out, and those of the others solved for again, until none is
-    wrong: near enough to the best for steps to begin with. Clipping them at once is worse by some percent of the error.
-    """
-    gram[np.diag_indices_from(gram)] += _START_RIDGE * weight * (activation.span / 2.0) ** 2
-    weights: NDArray[np.float64] = cho_solve(cho_factor(gram), moments)
-    for j in range(moments.shape[1] if signs is not None else 0):
-        there = np.ones(len(gram), dtype=bool)
-        while signs is not None and (wrong := weights[:, j] * signs < 0.0).any():
-            there &= ~wrong
-            weights[:, j] = 0.0
-            if there.any():
-                weights[there, j] = cho_solve(cho_factor(gram[np.ix_(there, there)]), moments[there, j])
-    return weights

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from scne.networks._first_outputs import START_ROWS, start_solution
 from scne.networks._layer import Activation
 from scne.networks._numpy_steps import MEAN_DECAY, SQUARE_DECAY
 from scne.networks._search_rows import SearchRows
-from scne.networks._tuning import START_ROWS, TuningSettings, rates_at, start_solution
+from scne.networks._tuning import TuningSettings, rates_at
 from scne.rows import cast, to_numpy
 
 if TYPE_CHECKING:
