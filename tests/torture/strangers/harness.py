@@ -5,6 +5,8 @@ and with its traceback.
 """
 
 import argparse
+import faulthandler
+import gc
 import json
 import mmap
 import os
@@ -122,7 +124,10 @@ def _add_escape(report: Report, record: dict) -> None:
 
 
 def _child(case: Case, seed: int, first: int, stop: int, deadline: float, shared: mmap.mmap, pipe: int) -> None:
+    faulthandler.enable(sys.__stderr__)
     signal.signal(signal.SIGPROF, _stop_case)
+    # What the parent left for the collector may wait for threads that are not here.
+    gc.freeze()
     space = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     # A backstop for the machine; what a case may take is measured.
     resource.setrlimit(resource.RLIMIT_AS, (space + 8 * MOST_BYTES, resource.RLIM_INFINITY))
@@ -209,7 +214,8 @@ def _watch(child: int, shared: mmap.mmap) -> int:
         if reached != seen:
             seen, since = reached, time.monotonic()
         elif time.monotonic() - since > _STALLED:
-            os.kill(child, signal.SIGKILL)
+            # It says where it stands.
+            os.kill(child, signal.SIGABRT)
         time.sleep(0.02)
 
 
