@@ -1,5 +1,8 @@
 """Steps of tuning that look ramps up are those that multiply them, and those of NumPy."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -122,3 +125,22 @@ def test_weights_stand_in_rows_by_nodes():
     back = np.zeros_like(weights)
     back.ravel()[blocks.places] = rows[blocks.entries]
     assert np.array_equal(back[1:8], weights[1:8])
+
+
+SWITCH = """
+import numpy as np
+from scne import SCNERegressor
+
+X = np.random.default_rng(0).normal(size=(600, 6))
+X[:, 0] = X[:, 0] > 0
+print(SCNERegressor(effort=1, random_state=0).fit(X, X[:, 0]).score(X, X[:, 0]))
+"""
+
+
+def test_columns_whose_ramps_no_node_looks_at_take_no_memory_of_others():
+    """In a process of its own, which an overflow would end."""
+    done = subprocess.run(
+        [sys.executable, "-c", SWITCH], env={**os.environ, "MALLOC_CHECK_": "3"}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) > 0.999

@@ -14,6 +14,8 @@ from scne.cli._options import DASK, RAY, SPARK
 from scne.passes import available_threads, without_password
 
 _SECONDS_TO_CONNECT = 5
+# How addresses of Spark's masters begin; of others its virtual machine says so in fifty lines.
+_MASTERS = ("local", "spark://", "yarn", "k8s://")
 
 
 class ClusterOptions(NamedTuple):
@@ -47,6 +49,11 @@ def _spark_session(url: str) -> Iterator[Any]:
         sql = import_module("pyspark.sql")
     except ImportError as error:
         raise ValueError(f"{SPARK} needs PySpark, which is not installed: pip install scne[spark].") from error
+    if not url.startswith(_MASTERS):
+        raise ValueError(
+            f"{SPARK} is {without_password(url)!r}, which is no address of a Spark master; give one such as "
+            "spark://host:7077, yarn or 'local[2]'."
+        )
     if "local" in url:
         # Workers on this machine run the Python that runs the command.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

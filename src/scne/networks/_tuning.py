@@ -204,7 +204,8 @@ def _compiled_steps(
         signs=None if signs is None else signs.ctypes.data,
         blocks=blocks.task,
     )
-    if lookups is not None:
+    if lookups is not None and lookups.n_rows:
+        # Where no node looks at a ramp there is nothing to look up, and no space for it.
         task.lookups = lookups.task
     take_steps = library.scne_take_steps if dtype == np.float32 else library.scne_take_double_steps
     heard = is_heard()
