@@ -141,3 +141,46 @@ def test_a_page_of_somebody_else_is_left_alone(monkeypatch, capsys, folder):
     code, *_ = run_here(monkeypatch, capsys, *arguments, "--no-page")
     assert code == 0
     assert (folder / "terms.html").read_text() == "mine"
+
+
+@pytest.mark.parametrize("page", ["past.csv.gz", "past/page.html", "other.csv.gz"])
+def test_a_page_replaces_no_rows_and_is_not_put_among_them(monkeypatch, capsys, folder, page):
+    (folder / "past").mkdir()
+    FRAME[:50].to_csv(folder / "past.csv.gz", index=False)
+    FRAME[:50].to_csv(folder / "past" / "rows.csv", index=False)
+    before = (folder / "past.csv.gz").read_bytes()
+    background = "past" if page.startswith("past/") else "past.csv.gz"
+    out = folder / "terms.parquet"
+    arguments = (str(folder / "model.scne"), str(folder / "rows.parquet"), "--out", str(out))
+    code, _, wrong = run_here(
+        monkeypatch,
+        capsys,
+        "explain",
+        *arguments,
+        "--background",
+        str(folder / background),
+        "--page",
+        str(folder / page),
+    )
+    assert code == 1
+    assert "--page is" in wrong
+    assert (folder / "past.csv.gz").read_bytes() == before
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("command", ["explain", "predict"])
+def test_no_column_is_written_over_another(monkeypatch, capsys, folder, command):
+    FRAME.assign(y_predicted=1.0).to_parquet(folder / "again.parquet")
+    arguments = (str(folder / "model.scne"), str(folder / "again.parquet"), "--out", str(folder / "o.parquet"))
+    code, _, wrong = run_here(monkeypatch, capsys, command, *arguments, "--key", "y_predicted")
+    assert code == 1
+    assert "several columns called 'y_predicted'" in " ".join(wrong.split())
+    assert not (folder / "o.parquet").exists()
+
+
+def test_one_row_has_nothing_to_be_compared_with(monkeypatch, capsys, folder):
+    FRAME[:1].to_parquet(folder / "one.parquet")
+    arguments = (str(folder / "model.scne"), str(folder / "one.parquet"), "--out", str(folder / "o.parquet"))
+    code, _, wrong = run_here(monkeypatch, capsys, "explain", *arguments)
+    assert code == 1
+    assert "has one row, and without a background there is nothing to compare it with" in " ".join(wrong.split())

@@ -63,3 +63,10 @@ def test_files_are_a_stream(model, monkeypatch, tmp_path):
     found = model.contributions(tmp_path / "rows.parquet", FRAME[:30])
     assert max(most) == 50
     np.testing.assert_allclose(found.values, model.contributions(FRAME, FRAME[:30]).values, rtol=0, atol=1e-12)
+
+
+def test_backgrounds_without_rows_and_sources_with_a_taken_name_are_refused(model):
+    with pytest.raises(ValueError, match="background has no rows"):
+        model.contributions(FRAME, FRAME[:0])
+    with pytest.raises(ValueError, match="A source is called 'other columns'"):
+        model.contributions(FRAME, FRAME[:9], by={"other columns": ["a"], "more": ["b"]})

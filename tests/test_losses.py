@@ -1,10 +1,12 @@
 """Losses other than the squared one: exact solutions, what they are for, and what they refuse."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from commands import run_here
 from scipy.optimize import linprog, minimize
 from sklearn.base import clone
 from sklearn.linear_model import GammaRegressor, PoissonRegressor
@@ -16,7 +18,17 @@ from scne.fitting import WeighedRows, check_weight_settings, rounds_in_memory
 from scne.fitting._level_shifts import level_shifts
 from scne.ncl import EnsembleSystem
 from scne.ncl._coefficients import system_matrix
-from scne.networks import ACTIVATIONS, LOSSES, Loss, TuningSettings, pool_generator, sparse_pool, tune_nodes
+from scne.networks import (
+    ACTIVATIONS,
+    LOSSES,
+    Loss,
+    TuningSettings,
+    deviations_of,
+    pool_generator,
+    sparse_pool,
+    tune_nodes,
+    weighted_median,
+)
 from scne.networks import _tuning as tuning
 from scne.passes import ThreadEngine
 from scne.rows import ArrayRows, ColumnScaling
@@ -266,7 +278,7 @@ def test_what_such_a_model_cannot_do_it_says(quantiles):
         quantiles.export("c")
     with pytest.raises(ValueError, match="R\\^2 needs one prediction"):
         quantiles.score(X, y)
-    with pytest.raises(ValueError, match="levels of a quantile loss are an interval"):
+    with pytest.raises(ValueError, match="which are ends of intervals themselves"):
         quantiles.predict(X, interval=0.9)
     with pytest.raises(ValueError, match=r"names 2 levels, .* but y has 2 columns"):
         SCNERegressor(effort=1, loss={"quantile": [0.1, 0.9]}).fit(X, np.column_stack([y, y]))
@@ -289,3 +301,93 @@ def test_targets_beyond_those_of_the_search_are_checked_as_well(tmp_path):
         model.fit(rows)
     model.fit(scne.open_rows(tmp_path / "rows.parquet", target="y", weight="w"))
     assert (model.predict(frame) > 0).all()
+
+
+# Row weights, later nodes, files, what a model says of itself.
+
+
+@pytest.mark.parametrize("loss", ["huber", "robust"])
+def test_gross_errors_are_told_by_the_weights_of_rows(loss):
+    rng = np.random.default_rng(0)
+    heavy = rng.random(600) < 0.3
+    X, y = rng.normal(size=(600, 2)), np.where(heavy, 50.0, 0.0) + rng.normal(size=600)
+    weights = np.where(heavy, 10.0, 1.0)
+    model = SCNERegressor(effort=1, loss=loss, random_state=0).fit(X, y, weights)
+    assert model.predict(X).mean() == pytest.approx(50, abs=2)
+    wrong = np.where(heavy, 0.001, 1.0)
+    model = SCNERegressor(effort=1, loss=loss, random_state=0).fit(X, np.where(heavy, y + 100, y), wrong)
+    assert model.predict(X).mean() == pytest.approx(0, abs=0.5)
+
+
+@pytest.mark.parametrize("n", [1, 4, 5])
+def test_a_weighted_median_is_that_of_rows_repeated(n):
+    rng = np.random.default_rng(n)
+    values, weights = rng.standard_normal((n, 2)), rng.integers(0, 4, n) + (np.arange(n) == 0)
+    repeated = np.repeat(values, weights, axis=0)
+    for unit in (1.0, 0.1, 1e-9):
+        np.testing.assert_allclose(weighted_median(values, weights * unit), np.median(repeated, axis=0), rtol=1e-15)
+    sizes = np.repeat(np.abs(values), weights, axis=0)
+    np.testing.assert_allclose(deviations_of(values, weights * 0.1), 1.4826 * np.median(sizes, axis=0), rtol=1e-14)
+
+
+def test_a_model_of_another_loss_takes_no_nodes_of_least_squares():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (400, 2))
+    model = SCNERegressor(effort=1, loss={"quantile": [0.1, 0.9]}, random_state=0).fit(X, np.exp(X[:, 0]))
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="nodes are added by least squares; fit it again"):
+        model.add_nodes(3, X, np.exp(X[:, 0]))
+    np.testing.assert_array_equal(model.predict(X), before)
+    with pytest.raises(ValueError, match=r"predicts the levels 0\.1, 0\.9 of a quantile, which are ends of intervals"):
+        model.predict(X, interval=0.9)
+
+
+def test_levels_of_files_are_stored_and_written_by_name(tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(-1, 1, (400, 2)), columns=["a", "b"]).assign(y=lambda rows: np.exp(rows.a))
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    rows = scne.open_rows(tmp_path / "rows.csv", target="y")
+    model = SCNERegressor(effort=1, loss={"quantile": [0.1, 0.9]}, random_state=0).fit(rows)
+    model.save(tmp_path / "levels.scne")
+    np.testing.assert_array_equal(scne.load(tmp_path / "levels.scne").predict(rows), model.predict(rows))
+    given, out = (str(tmp_path / name) for name in ("levels.scne", "p.csv"))
+    code, _, wrong = run_here(monkeypatch, capsys, "predict", given, str(tmp_path / "rows.csv"), "--out", out)
+    assert (code, wrong) == (0, "")
+    written = pd.read_csv(out)
+    assert list(written) == ["y_0.1_predicted", "y_0.9_predicted"]
+    np.testing.assert_allclose(written, model.predict(rows), rtol=1e-12)
+    for command in ("evaluate", "report"):
+        code, _, wrong = run_here(monkeypatch, capsys, command, given, str(tmp_path / "rows.csv"))
+        assert code == 1
+        assert "predicts the levels 0.1, 0.9 of a quantile, which have no single error" in " ".join(wrong.split())
+
+
+@pytest.mark.parametrize("loss", ["huber", "quantile", "poisson"])
+def test_a_summary_states_errors_in_units_of_y(loss):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (1_000, 3))
+    y = np.exp(X[:, 0]) * rng.gamma(4.0, 0.25, 1_000)
+    model = SCNERegressor(effort=1, loss=loss, random_state=0).fit(X, y)
+    stated = re.search(r"root mean squared error on held-out rows is ([\d.]+) in units of y\.", model.summary())
+    assert float(stated.group(1)) == pytest.approx(float(model.fitted_.held_out_errors.model[0]), rel=0.01)
+    assert "on the training rows" not in model.summary()
+    levels = SCNERegressor(effort=1, loss={"quantile": [0.1, 0.9]}, random_state=0).fit(X, y)
+    assert "root mean squared error" not in levels.summary()
+
+
+def test_a_report_of_counts_leaves_out_what_they_do_not_have(tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(-1, 1, (400, 2)), columns=["a", "b"])
+    frame.assign(y=rng.poisson(np.exp(frame.a))).to_parquet(tmp_path / "rows.parquet")
+    rows = scne.open_rows(tmp_path / "rows.parquet", target="y")
+    SCNERegressor(effort=1, loss="poisson", random_state=0).fit(rows).save(tmp_path / "counts.scne")
+    arguments = ("counts.scne", "rows.parquet", "--out")
+    code, _, wrong = run_here(
+        monkeypatch,
+        capsys,
+        "report",
+        *(str(tmp_path / name) if "." in name else name for name in arguments),
+        str(tmp_path / "page.html"),
+    )
+    assert (code, wrong) == (0, "")
+    assert "Networks add up to the logarithm of a mean." in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -357,3 +357,16 @@ def test_a_damaged_parameter_in_a_file_is_refused(tmp_path):
         path.write_bytes(whole.replace(right, wrong))
         with pytest.raises(ModelFileError):
             scne.load(path)
+
+
+def test_whole_numbers_that_name_things_are_refused():
+    rng = np.random.default_rng(0)
+    shop = rng.integers(0, 100, 1_000)
+    frame = pd.DataFrame({"a": rng.normal(size=1_000), "shop": shop, "kind": rng.choice(["p", "q"], 1_000)})
+    y = rng.normal(size=100)[shop] * 2 + 0.05 * shop
+    model = SCNERegressor(effort=1, monotone={"shop": "increasing"}, random_state=0)
+    with pytest.raises(ValueError, match=r"'shop', but its whole numbers seem to name things .* divide the column"):
+        model.fit(frame, y)
+    model.fit(frame.assign(shop=shop / 1_000), y)
+    line = pd.DataFrame({"a": 0.0, "shop": np.arange(100) / 1_000, "kind": "p"})
+    assert (np.diff(model.predict(line)) >= -1e-12).all()

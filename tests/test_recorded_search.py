@@ -124,7 +124,7 @@ def search_all():
     drawn = _pools.uniform_pool
     for name, (share, changed) in REPEATED.items():
 
-        def repeating(generator, d, n, scopes, share=share):
+        def repeating(generator, d, n, scopes, *_, share=share):
             pool = drawn(generator, d, n, scopes)
             same = round(share * n)
             pool[:, :same] = drawn(np.random.default_rng(1), d, same, [5.0])

@@ -130,11 +130,19 @@ def predict(
 
     A classifier gives the class of each row, and a probability for every class.
     """
-    from scne.cli._files import is_classifier, open_for, target_names, write_classes, write_predictions
+    from scne.cli._files import (
+        is_classifier,
+        open_for,
+        output_names,
+        refuse_repeated,
+        target_names,
+        write_classes,
+        write_predictions,
+    )
     from scne.cli._progress import progress_bars
     from scne.cli._tables import print_facts
     from scne.disk import check_output
-    from scne.estimators import load_model
+    from scne.estimators import load_model, refuse_levels
     from scne.fitting import half_widths
 
     check_output(out, {"the model": model, "the data": data}, is_data=True)
@@ -144,12 +152,16 @@ def predict(
         refuse_interval(interval, fitted)
         (target,) = target_names(fitted)
         names = [f"{target}_predicted", *(f"{target}_probability_{label}" for label in fitted.classes_.tolist())]
+        refuse_repeated([*keys, *names])
         with progress_bars(verbose=verbose):
             n_rows = write_classes(fitted, open_for(fitted, data, keys=keys), out, names, keys)
     else:
+        if interval is not None:
+            refuse_levels(fitted.fitted_.loss)
         widths = None if interval is None else half_widths(fitted.calibration_, interval)
         ends = ("predicted",) if widths is None else ("predicted", "lower", "upper")
-        names = [f"{name}_{end}" for name in target_names(fitted) for end in ends]
+        names = [f"{name}_{end}" for name in output_names(fitted) for end in ends]
+        refuse_repeated([*keys, *names])
         with progress_bars(verbose=verbose):
             n_rows = write_predictions(fitted, open_for(fitted, data, keys=keys), out, names, keys, widths)
     print_facts({"rows": n_rows, "columns": names, "file": str(out)}, json_output)

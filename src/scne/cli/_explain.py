@@ -78,15 +78,15 @@ def explain_command(
     import pyarrow as pa
 
     from scne.cli._explained_summary import ExplainedSummary
-    from scne.cli._files import open_for, output_names, write_batches
+    from scne.cli._files import open_for, output_names, refuse_repeated, write_batches
     from scne.cli._progress import progress_bars
     from scne.cli._tables import print_facts
     from scne.disk import check_output
     from scne.estimators import Background, TermSettings, contribution_batches, load_model
     from scne.fitting import check_real
 
-    inputs = {"the model": model, "the data": data}
-    check_output(out, inputs if background is None else {**inputs, "the background": background}, is_data=True)
+    inputs = {"the model": model, "the data": data, "the background": background}
+    check_output(out, inputs, is_data=True)
     settings = TermSettings(str(by), interactions, check_real("tolerance", tolerance, open_left=True, most=1.0))
     page = None if no_page else _page_path(page, out, inputs)
     fitted, keys = load_model(model), tuple(key or ())
@@ -101,15 +101,16 @@ def explain_command(
         for batch, found in contribution_batches(fitted, files, against, settings):
             if summary is not None:
                 summary.add(batch, found)
-            columns = {key: batch.column(key) for key in keys}
+            columns: list[pa.Array] = [batch.column(key) for key in keys]
+            named: list[str] = []
             for output, target in enumerate(outputs):
                 values, base = found.of_output(output)
-                columns[f"{target}_predicted"] = pa.array(base + values.sum(axis=1))
-                columns[f"{target}_base"] = pa.array([base] * len(values))
-                terms = (f"{target}_from_{name}" for name in found.names)
-                columns.update(zip(terms, map(pa.array, values.T), strict=True))
-            names[:] = list(columns)[len(keys) :]
-            yield pa.RecordBatch.from_pydict(columns)
+                columns += [pa.array(base + values.sum(axis=1)), pa.array([base] * len(values))]
+                columns += map(pa.array, values.T)
+                named += [f"{target}_predicted", f"{target}_base", *(f"{target}_from_{name}" for name in found.names)]
+            names[:] = named
+            refuse_repeated([*keys, *names])
+            yield pa.RecordBatch.from_arrays(columns, names=[*keys, *names])
 
     with progress_bars(verbose=verbose):
         n_rows = write_batches(parts(), out)

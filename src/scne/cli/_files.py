@@ -1,5 +1,6 @@
 """Files of a fitted model: opened as those of its fit were, and predicted as a stream."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeGuard
@@ -57,17 +58,28 @@ def target_names(model: Model) -> list[str]:
     """Names of the targets: those of files, or y, or one such name for each output."""
     if hasattr(model, "data_"):
         return list(model.data_["target_names"])
-    if is_classifier(model) or model.fitted_.n_outputs == 1:
+    if is_classifier(model) or model.fitted_.n_outputs == 1 or len(model.fitted_.loss.levels) > 1:
         return ["y"]
     return [f"y{place}" for place in range(model.fitted_.n_outputs)]
 
 
 def output_names(model: Model) -> list[str]:
-    """A name for each output: of a classifier of several classes, the target with each class."""
+    """A name for each output: of several classes or levels of a quantile, the target with each of them."""
     names = target_names(model)
-    if not is_classifier(model) or len(model.classes_) == 2:
-        return names
-    return [f"{names[0]}_{label}" for label in model.classes_.tolist()]
+    if is_classifier(model):
+        return names if len(model.classes_) == 2 else [f"{names[0]}_{label}" for label in model.classes_.tolist()]
+    levels = model.fitted_.loss.levels
+    return names if len(levels) < 2 else [f"{names[0]}_{level:g}" for level in levels]
+
+
+def refuse_repeated(names: Sequence[str]) -> None:
+    """Refuse an output of which two columns would have the same name: readers take one of them, or none."""
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise ValueError(
+            f"The output would have several columns called {', '.join(map(repr, repeated))}; name each --key once, and "
+            "rename columns of the rows that are called like the ones that are written."
+        )
 
 
 def write_predictions(

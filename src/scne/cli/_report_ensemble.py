@@ -51,6 +51,8 @@ def add_members(page: Page, report: Report) -> Missing | None:
         return None
     if len(report.evaluated.truth) < 2:
         return Missing("How similar the networks are", "A correlation needs at least two rows.")
+    if model.fitted_.loss.is_log:
+        return Missing("How similar the networks are", "Networks add up to the logarithm of a mean.")
     display = MemberCorrelationDisplay.from_estimator(model, report.evaluated.sample, ax=scratch_axes())
     apart = display.correlation[~np.eye(len(display.names), dtype=bool)]
     defined = apart[np.isfinite(apart)]

@@ -98,6 +98,12 @@ def open_truth(model: Model, path: Location, targets: Sequence[str], drop_missin
     `targets` name the columns with the truth; a model that was fitted on files knows them itself. Rows without one are
     left out, or refused.
     """
+    levels = () if is_classifier(model) else model.fitted_.loss.levels
+    if len(levels) > 1:
+        raise ValueError(
+            f"This model predicts the levels {', '.join(f'{at:g}' for at in levels)} of a quantile, which have no "
+            "single error; write them with `scne predict`, and score each with sklearn.metrics.mean_pinball_loss."
+        )
     own_targets = list(model.data_["target_names"]) if hasattr(model, "data_") else []
     names = list(targets) or own_targets
     if not names:

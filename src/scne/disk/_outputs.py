@@ -10,6 +10,7 @@ from scne.disk._whole import OWN_NAMES, sweep_leftovers
 # What tells a folder of a fit's progress from any other.
 CHECKPOINT_MANIFEST = OWN_NAMES[0]
 DATA_ENDINGS = (".parquet", ".parq", ".pq", ".arrow", ".feather", ".ipc", ".csv", ".tsv")
+_PACKED = (".gz", ".bz2", ".zst", ".lz4", ".br", ".xz")
 
 
 def is_checkpoint(folder: Path) -> bool:
@@ -55,9 +56,10 @@ def check_output(out: Path, inputs: Mapping[str, object], *, is_data: bool = Fal
             )
     if not place.parent.is_dir():
         raise ValueError(f"{option} is {str(out)!r}, but the folder {str(place.parent)!r} does not exist.")
-    if not is_data and place.suffix.lower() in DATA_ENDINGS:
+    plain = place.with_suffix("") if place.suffix.lower() in _PACKED else place
+    if not is_data and plain.suffix.lower() in DATA_ENDINGS:
         raise ValueError(
-            f"{option} is {str(out)!r}, but files that end in {place.suffix} hold rows; choose another ending, so that "
+            f"{option} is {str(out)!r}, but files that end in {plain.suffix} hold rows; choose another ending, so that "
             "nobody reads it as data."
         )
     for words, path in local.items():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from scne.estimators._classifier import SCNEClassifier
 from scne.estimators._dnne import DNNERegressor
 from scne.estimators._effort import DEFAULT_EFFORT
-from scne.estimators._intervals import with_scales
+from scne.estimators._intervals import refuse_levels, with_scales
 from scne.estimators._network import networks_of
 from scne.estimators._rvfl import RVFLRegressor
 from scne.estimators._scn import SCNRegressor
@@ -70,6 +70,7 @@ __all__ = [
     "open_known",
     "predict_batches",
     "predict_frame",
+    "refuse_levels",
     "save_model",
     "with_scales",
     "without_password",

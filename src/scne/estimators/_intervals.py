@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from scne.estimators.inputs._types import Table
 from scne.fitting import NetworksWithScales, PredictionInterval, around, check_bounds, half_widths
+from scne.networks import Loss
 
 if TYPE_CHECKING:
     from scne.estimators._regressor import FittedRegressor
@@ -13,6 +14,15 @@ if TYPE_CHECKING:
 Levels = float | Sequence[float]
 Bounds = tuple[float | None, float | None]
 Regressor = TypeVar("Regressor", bound="FittedRegressor")
+
+
+def refuse_levels(loss: Loss) -> None:
+    """Raise where predictions are levels of a quantile, around which there are no intervals."""
+    if len(loss.levels) > 1:
+        raise ValueError(
+            f"interval was given, but this model predicts the levels {', '.join(f'{at:g}' for at in loss.levels)} of a "
+            "quantile, which are ends of intervals themselves; leave interval out."
+        )
 
 
 def with_scales(model: Regressor) -> Regressor:
@@ -24,5 +34,6 @@ def with_scales(model: Regressor) -> Regressor:
 
 def intervals(model: "FittedRegressor", X: Table, levels: Levels, bounds: Bounds | None) -> PredictionInterval:
     """Predictions for rows, and the ends of their intervals; levels and bounds are refused before a row is read."""
+    refuse_levels(model.fitted_.loss)
     limits, reach = check_bounds(bounds), half_widths(model.calibration_, levels)
     return around(with_scales(model).predict(X), reach, model.fitted_.columns.flat_target, limits)

@@ -169,6 +169,7 @@ class LearningRegressor(FittedRegressor):
         """
         check_is_fitted(self)
         check_integer("n", n, 1)
+        self.fitted_.check_adds_nodes()
         solver = getattr(self, "solver", None)
         if str(solver) in MATRIX_FREE:
             raise ValueError(

@@ -273,7 +273,8 @@ def _with_extras(fitted: FittedNetworks, document: dict[str, Any], shelf: Shelf,
     """The columns with their encoder and the names of targets, where a file has them."""
     data = field(document, "data", dict, type(None))
     if data is not None:
-        _check_target_names(data, fitted.n_outputs)
+        # Several levels of a quantile are outputs of one target.
+        _check_target_names(data, 1 if len(fitted.loss.levels) > 1 else fitted.n_outputs)
         if has_labels != isinstance(data.get("label"), str):
             raise damaged(f"'label' in its metadata is {shown(data.get('label'))}, not the column of labels, if any")
     encoder = field(document, "encoder", dict, type(None))

@@ -148,6 +148,8 @@ class Explainer:
                 f"This model was fitted with loss={model.loss.name!r}, whose predictions are not sums of its nodes; "
                 "contributions need loss='squared', 'huber', 'robust' or a single quantile."
             )
+        if not len(background):
+            raise ValueError("background has no rows; pass some to compare with, such as rows of the fit.")
         self._model, self._players = model, players
         self._n_background = len(background)
         self._terms = terms = _terms_of_sets(model, players) if interactions else _terms_of_players(players)

@@ -129,7 +129,8 @@ def _choice(model: FittedNetworks, about: Described) -> str:
         which = f"Among {n_lambdas} lambdas and {n_ridges} ridges, this pair"
     else:
         which = f"Among {n_lambdas} lambdas, this one" if n_lambdas > 1 else f"Among {n_ridges} ridges, this one"
-    judge = "squared error on held-out rows" if choice.criterion == "held-out rows" else f"score of {choice.criterion}"
+    error = "squared error" if model.loss.is_squared else "weighted squared error"
+    judge = f"{error} on held-out rows" if choice.criterion == "held-out rows" else f"score of {choice.criterion}"
     return (
         f"{which} has the lowest {judge}, or is closer to a plain average and within {100 * SCORE_SLACK:.1g} % of it."
     )
@@ -149,10 +150,16 @@ def _trend(model: FittedNetworks, about: Described) -> str:
 
 def _errors(model: FittedNetworks, about: Described) -> str:
     """The error to expect on new rows, and that on the rows of the fit."""
+    if model.loss.link == "sorted":
+        # Levels of a quantile are not meant to be close to the targets.
+        return ""
     choice, training, errors = model.solved.choice, _training_error(model, about), model.calibration
     if model.trend.mode == "blended":
         # Both are those of the networks alone.
         choice = training = None
+    if not model.loss.is_squared:
+        # Their scores are losses, weighted row by row, and their history has the mean loss of each round.
+        choice = training = errors = None
     unit = "" if model.n_outputs > 1 else " in units of y"
     fitted = "" if training is None else f"; on the training rows it is {_in_units(model, training)}"
     others = _baselines(model)

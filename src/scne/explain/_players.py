@@ -72,6 +72,8 @@ def source_players(model: FittedNetworks, sources: Mapping[str, object] | None =
         owner[held] = place
     names = [*groups]
     if (owner < 0).any():
+        if REST in names:
+            raise ValueError(f"A source is called {REST!r}, as are columns of no source; give it another name.")
         owner[owner < 0] = len(names)
         names.append(REST)
     for date in _dates(model):

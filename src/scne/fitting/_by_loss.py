@@ -24,7 +24,7 @@ from scne.fitting._reweighting import Rounds, WeighedRows, rounds_in_memory, rou
 from scne.fitting._training import TrainingData
 from scne.fitting._trend import FittedTrend
 from scne.fitting._weights import WeightSettings
-from scne.networks import HiddenLayer, Loss, deviations_of, joint_outputs, output_signs
+from scne.networks import HiddenLayer, Loss, deviations_of, joint_outputs, output_signs, weighted_median
 from scne.passes import ClusterRows, Engine
 from scne.rows import Array, ArrayRows, ChangedRows, ColumnScaling, RowBlock, other_places
 
@@ -164,7 +164,8 @@ class _Work:
         """
         said = self.said(found, self.data.search)
         left, reach = self.scaling.apply(self.data.search.targets) - said, found.rounds.deviations
-        if np.mean(np.abs(left) > GROSS * reach) < LEAST_GROSS_SHARE:
+        gross = (np.abs(left) > GROSS * reach).mean(axis=1)
+        if np.average(gross, weights=self.data.search.weights) < LEAST_GROSS_SHARE:
             return None
         return np.asarray(self.scaling.undo(said + np.clip(left, -CLEANED * reach, CLEANED * reach)))
 
@@ -219,14 +220,15 @@ def target_scaling(loss: Loss, rows: ArrayRows) -> ColumnScaling:
     >>> target_scaling(Loss("poisson"), rows).scale
     array([2.])
     """
-    targets = np.asarray(rows.targets, dtype=np.float64)
+    targets, weights = np.asarray(rows.targets, dtype=np.float64), None
     if rows.weights is not None:
-        targets = targets[np.asarray(rows.weights) > 0]
+        weights = np.asarray(rows.weights, dtype=np.float64)
+        targets, weights = targets[weights > 0], weights[weights > 0]
     if not loss.is_log:
-        middle = np.median(targets, axis=0)
-        return ColumnScaling(middle, deviations_of(targets - middle))
+        middle = weighted_median(targets, weights)
+        return ColumnScaling(middle, deviations_of(targets - middle, weights))
     loss.check_least(float(targets.min()))
-    mean = np.average(targets, axis=0, weights=None if rows.weights is None else rows.weights[rows.weights > 0])
+    mean = np.average(targets, axis=0, weights=weights)
     if not (mean > 0).all():
         raise ValueError(f"loss is {loss.name!r}, but y is 0 in every row; there is nothing to learn.")
     return ColumnScaling(mean, mean.copy())

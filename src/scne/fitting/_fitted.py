@@ -226,6 +226,14 @@ class FittedNetworks:
             )
         return self
 
+    def check_adds_nodes(self) -> None:
+        """Refuse models whose output weights are not those of least squares, as those of new nodes would be."""
+        if not self.loss.is_squared:
+            raise NotHeldError(
+                f"This model was fitted with loss={self.loss.name!r}, but nodes are added by least squares; fit it "
+                'again with more nodes (max_hidden of the base model, or effort), or use loss="squared".'
+            )
+
     def with_directions(self, directions: NDArray[np.float64] | None) -> "FittedNetworks":
         """This model, from a file, with the signs in its sums that weights which are solved again must have."""
         if self.sums is None:

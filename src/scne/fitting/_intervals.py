@@ -86,7 +86,7 @@ def half_widths(errors: NDArray[np.float64] | None, interval: object) -> NDArray
             "This model cannot give prediction intervals, because it knows no errors on rows that its fit held out: "
             "pass X_val and y_val to fit, or give the SCNRegressor a validation_fraction. (A reweighted model, one "
             "fitted by a matrix-free solver with a validation_fraction, and one from a file of an older scne know none "
-            "either, and the levels of a quantile loss are an interval of their own.)"
+            "either.)"
         )
     n = len(errors)
     place = max(1, ceil((n + 1) * level - ROUNDING))

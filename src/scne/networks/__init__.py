@@ -17,7 +17,16 @@ from scne.networks._layer import (
     rows_at_once,
 )
 from scne.networks._lookups import FEWEST_RAMPS
-from scne.networks._losses import FARTHEST_JUDGE, LOSSES, MOST_LOG_MEAN, SQUARED, Density, Loss, deviations_of
+from scne.networks._losses import (
+    FARTHEST_JUDGE,
+    LOSSES,
+    MOST_LOG_MEAN,
+    SQUARED,
+    Density,
+    Loss,
+    deviations_of,
+    weighted_median,
+)
 from scne.networks._pools import POOLS, pool_generator, sparse_pool, uniform_pool
 from scne.networks._rvfl import draw_nodes
 from scne.networks._search_rows import SearchRows, prepare_search
@@ -77,4 +86,5 @@ __all__ = [
     "tunes_on_device",
     "uncorrelated",
     "uniform_pool",
+    "weighted_median",
 ]

@@ -63,22 +63,22 @@ def first_weights_by_loss(
     """The first output weights by a few rounds of a loss on some rows, and the sizes of what they leave, (q,)."""
     some = rows.canonical_order[:START_ROWS]
     columns = _start_columns(rows, some, nodes, activation, n_links)
-    targets, counts = rows.targets[some], np.ones(len(some))
+    targets, counts = rows.targets[some], None
     if rows.root_weights is not None:
         counts = np.square(rows.root_weights[some], dtype=np.float64)
         targets = targets / rows.root_weights[some][:, None]
     outputs, weights = loss.start(targets), np.zeros((columns.shape[1], targets.shape[1]))
     for _ in range(_START_ROUNDS):
-        deviations = deviations_of(targets - outputs)
-        density = Density.of((targets - outputs) / deviations) if loss.name == "robust" else None
+        deviations = deviations_of(targets - outputs, counts)
+        density = Density.of((targets - outputs) / deviations, counts) if loss.name == "robust" else None
         working = loss.working(outputs, targets, deviations, density)
-        for j, shares in enumerate(working.weights.T * counts):
+        for j, shares in enumerate(working.weights.T if counts is None else working.weights.T * counts):
             weighted = columns * shares[:, None]
             moments = (weighted.T @ working.targets[:, j])[:, None]
             total = float(shares.sum())
             weights[:, j : j + 1] = start_solution(weighted.T @ columns, moments, total, activation, signs)
         outputs = columns @ weights
-    return weights, deviations_of(targets - outputs)
+    return weights, deviations_of(targets - outputs, counts)
 
 
 def start_solution(

@@ -190,6 +190,27 @@ class Loss:
         return Working(weights * (size <= FARTHEST_JUDGE * deviations) if judges else weights, targets)
 
 
+def weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """The medians (q,) of values (n, q) of rows with weights (n,): a row of weight two is the same row twice.
+
+    Examples
+    --------
+    >>> values = np.array([[3.0], [1.0], [2.0]])
+    >>> weighted_median(values, np.array([1.0, 2.0, 1.0])), np.median([1.0, 1.0, 2.0, 3.0])
+    (array([1.5]), np.float64(1.5))
+    """
+    if weights is None:
+        return np.asarray(np.median(values, axis=0))
+    values, weights = values[weights > 0], weights[weights > 0]
+    order = np.argsort(values, axis=0, kind="stable")
+    ascending, reached = np.take_along_axis(values, order, axis=0), np.cumsum(weights[order], axis=0)
+    half = reached[-1] / 2
+    # Sums of weights are rounded: half of them is reached where next to nothing is missing.
+    below, above = ((reached < half * (1 + sign * 1e-12)).sum(axis=0) for sign in (-1, 1))
+    columns = np.arange(values.shape[1])
+    return np.asarray(ascending[below, columns] + ascending[np.minimum(above, len(values) - 1), columns]) / 2
+
+
 def deviations_of(gaps: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """Typical sizes of residuals (n, q), of which few may be gross, shape (q,): 1.4826 of their median size.
 
@@ -199,11 +220,10 @@ def deviations_of(gaps: NDArray[np.float64], weights: NDArray[np.float64] | None
     array([1.4826])
     """
     sizes = np.abs(gaps)
-    if weights is not None:
-        sizes = sizes[weights > 0]
-    medians = np.median(sizes, axis=0)
+    medians = weighted_median(sizes, weights)
     # Most of the rows may be fitted exactly.
-    return np.asarray(DEVIATION_OF_MEDIAN * np.where(medians > 0, medians, np.maximum(sizes.mean(axis=0), 1e-12)))
+    means = np.average(sizes, axis=0, weights=weights)
+    return np.asarray(DEVIATION_OF_MEDIAN * np.where(medians > 0, medians, np.maximum(means, 1e-12)))
 
 
 @dataclass(frozen=True, eq=False)

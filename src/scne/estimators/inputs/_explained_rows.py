@@ -122,6 +122,11 @@ def contribution_batches(
     """Record batches of files with the contributions of their rows, in the order of the rows."""
     encoder = file_encoder(model)
     files, players = files.read_as(encoder), players_of(model.fitted_, terms.by)
+    if against.rows is None and files.count_rows() == 1:
+        raise ValueError(
+            f"{files.path} has one row, and without a background there is nothing to compare it with; pass a "
+            "background, such as the rows of the fit."
+        )
     source = files if against.rows is None else against.rows
     background = background_inputs(model, source, "background", against.most, against.seed)
     yield from _explained_batches(model, files, background, players, terms)

@@ -13,6 +13,8 @@ from scne.rows import DateColumns, Encoder, listing, matching
 _SIGNS: dict[object, float] = {"increasing": 1.0, "decreasing": -1.0, 1: 1.0, -1: -1.0}
 # Encoded by one column that rises with their values; marks of gaps stay as they are among values that are there.
 _WITH_ORDER = ("number", "flag")
+# The form of a number that is also encoded by means of the target.
+_NAMING = "named numbers"
 
 
 def checked_monotone(monotone: object) -> dict[str | int, float]:
@@ -109,11 +111,16 @@ def _encoded(place: int, encoder: Encoder) -> int | None:
     name, columns = encoder.inputs[place], encoder.positions_of(np.array([place]))
     if not len(columns):
         return None
-    kind = encoder.kinds[name]
+    kind, shown = encoder.kinds[name], place if encoder.by_position else repr(name)
     if kind not in _WITH_ORDER:
         what = "dates, of which networks see the season" if kind == "date" else "text, which has no order"
-        shown = place if encoder.by_position else repr(name)
         raise ValueError(f"monotone names column {shown}, but it holds {what}; leave it out, or give it as numbers.")
+    if any(encoding.column == name and encoding.form == _NAMING for encoding in encoder.encodings):
+        raise ValueError(
+            f"monotone names column {shown}, but its whole numbers seem to name things (persons, places): networks see "
+            "the mean target of each number beside the number, and means rise and fall. Leave it out, or divide the "
+            "column by 1,000, say, so that its numbers are no longer whole and it is read as a quantity."
+        )
     return int(columns[0])
 
 
