@@ -63,3 +63,13 @@ def test_the_order_of_the_rows_does_not_matter(problem):
     order = np.random.default_rng(3).permutation(400)
     chances = rows_of(inputs, targets).column_chances
     np.testing.assert_allclose(rows_of(inputs[order], targets[order]).column_chances, chances, rtol=1e-10)
+
+
+def test_columns_that_only_matter_together_are_looked_at_too():
+    inputs = np.random.default_rng(4).standard_normal((2_000, 10))
+    ramps = np.abs(inputs)
+    places = np.tile(np.arange(10), 2)
+    product = inputs[:, :1] * inputs[:, 1:2]
+    chances = column_chances(np.hstack([inputs, ramps]), product, np.ones(2_000), places, 2_000)
+    assert chances[:2].sum() > 0.75 * chances.sum()
+    assert chances[2:].min() > 0.015 * chances.sum()

@@ -1,8 +1,9 @@
 """How often candidates look at a column: more often where it says something of the targets by itself.
 
 Among many columns most sets of a few are of columns that say nothing, and a pool of them teaches nothing. What a column
-says by itself is no more than a hint: its effect may show only together with others, so that a part of every chance is
-the same for all columns.
+says by itself is no more than a hint: its effect may show only together with others. Of a product of two columns neither
+tells the mean, but each tells how far targets lie from it, so both are asked for. And a part of every chance is the same
+for all columns.
 """
 
 from collections.abc import Iterator
@@ -22,6 +23,9 @@ def column_chances(
     inputs: NDArray[np.floating], targets: Array, weights: Array, places: NDArray[np.intp], n_distinct: int
 ) -> Array:
     """Chances of the columns, in any unit: equal ones, where no column says anything by itself.
+
+    They go by the share of the variance that a ridge regression on the column explains, of the targets and of their
+    distances from their mean, each output's scaled to the same variance.
 
     Parameters
     ----------
@@ -47,7 +51,14 @@ def column_chances(
     [0.7, 0.2, 0.1]
     """
     n_columns = int(places.max(initial=-1)) + 1
-    relevance = np.fromiter(_explained(inputs, targets, weights, places, n_columns, n_distinct), np.float64, n_columns)
+    shares = weights / weights.sum()
+    errors = targets - shares @ targets
+    distances = np.abs(errors)
+    distances -= shares @ distances
+    variances = shares @ distances**2
+    distances *= np.sqrt(shares @ errors**2 / np.where(variances > 0.0, variances, 1.0))
+    told = _explained(inputs, np.hstack([errors, distances]), shares, places, n_columns, n_distinct)
+    relevance = np.fromiter(told, np.float64, n_columns)
     total = relevance.sum()
     if not (np.isfinite(total) and total > 0.0):
         return np.ones(n_columns)
@@ -57,15 +68,13 @@ def column_chances(
 
 def _explained(
     inputs: NDArray[np.floating],
-    targets: Array,
-    weights: Array,
+    errors: Array,
+    shares: Array,
     places: NDArray[np.intp],
     n_columns: int,
     n_distinct: int,
 ) -> Iterator[float]:
-    """The share of the targets' variance that a ridge regression on each column explains, less what chance would."""
-    shares = weights / weights.sum()
-    errors = targets - shares @ targets
+    """The share of the variance of targets without their mean that each column explains, less what chance would."""
     variance = float(shares @ (errors**2).sum(axis=1))
     for column in range(n_columns):
         features = inputs[:, places == column].astype(np.float64)
