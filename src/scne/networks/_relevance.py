@@ -1,9 +1,9 @@
-"""How often candidates look at a column: more often where it says something of the targets by itself.
+"""How often candidates look at a column: more often where it says something of the target by itself.
 
 Among many columns most sets of a few are of columns that say nothing, and a pool of them teaches nothing. What a column
-says by itself is no more than a hint: its effect may show only together with others. Of a product of two columns neither
-tells the mean, but each tells how far targets lie from it, so both are asked for. And a part of every chance is the same
-for all columns.
+says by itself is no more than a hint: its effect may show only together with others. Neither factor of a product tells
+the mean of the target, but both tell how far it lies from its mean, so columns are asked for that too. And a part of
+every chance is the same for all columns.
 """
 
 from collections.abc import Iterator
