@@ -283,8 +283,8 @@ def test_two_outputs_of_an_array_model_on_csv(run: Callable[..., Any], folder: P
     assert "cannot give prediction intervals" in outline.text()
     assert outline.tables[4][0][2:] == ["dust: RMSE increase", "±", "less: RMSE increase", "±"]
     assert outline.tables[4][1][0] == "column 0"
-    # Both outputs have three pictures, the columns one together and one each for their effects; one output has its terms,
-    # of many rows and of the row with the largest error.
+    # Both outputs have three pictures, the columns one together and one each for their effects; one output has two of
+    # terms, of many rows and of the row with the largest error.
     assert sum(tag == "figure" for tag, _ in outline.elements) == 2 * 3 + 1 + 4 + 2
 
 
